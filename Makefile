@@ -59,7 +59,7 @@ COMPILE  := $(filter-out $(GOALC) $(TOOLS) util/svg,$(call sources,util lang for
 RUNTIME  := $(filter-out runtime/kernels/loops,$(call sources,runtime runtime/kernels runtime/placement))
 BACKENDS := $(call sources,$(ROOMS_BACKENDS))
 GOALC    += $(TOOLS) util/svg $(call sources,compiler/print compiler/allranks)
-GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN))
+GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN) backends/sim)
 GOALINFO := $(TOOLS) $(call sources,goalinfo)
 GOALSIM  := $(TOOLS) util/svg runtime/placement/placement $(call sources,goalsim backends/sim trace)
 

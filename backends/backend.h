@@ -248,7 +248,8 @@ static inline void be_ring(const struct be_bells *bells)
 
 struct be_row {
 	const char *name;
-	const struct be_ops *ops; /* NULL if not built */
+	const struct be_ops *ops; /* NULL if not built, or if no ranks run */
+	bool simulated; /* goalrun simulates the ranks instead of starting them */
 };
 extern const struct be_row be_backends[];
 extern const unsigned be_nbackends;

@@ -67,6 +67,8 @@ static void forget(struct machine *m)
 /* Returns why a backend cannot be used, or NULL. */
 static const char *why_missing(const struct machine *m, const struct be_row *b)
 {
+	if (b->simulated)
+		return "no ranks run there: goalrun --backend sim simulates them";
 	if (!b->ops)
 		return "it is not built yet";
 	return !strcmp(b->name, "verbs") && is_missing(&m->no_ports) ? m->no_ports.at : NULL;

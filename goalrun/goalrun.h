@@ -4,6 +4,7 @@
 #ifndef GOALRUN_GOALRUN_H
 #define GOALRUN_GOALRUN_H
 
+#include "backends/sim/machine.h"
 #include "goalrun/hosts.h"
 #include "include/mpix_sched.h"
 
@@ -43,6 +44,7 @@ struct goalrun {
 	int trace_fd;
 	bool seeded; /* true if a seed was given */
 	struct run_nic nic;
+	struct sim_machine machine; /* that is simulated */
 	double *total, *start, *init, *cpu, *joules;
 	struct work_spans *spans;
 	struct MPIX_Sched_stats *stats; /* counters, by rank */
@@ -57,6 +59,12 @@ int run_fault(const char *fmt, const char *what);
 static inline int no_memory(void)
 {
 	return option_no_memory("goalrun");
+}
+
+/* True if the ranks are simulated. */
+static inline bool run_simulates(const struct run_options *o)
+{
+	return o->backend && o->backend->simulated;
 }
 
 /* True if the schedule has no blocks of elements, as a barrier has none. In a plain file each message has bytes of its
@@ -74,7 +82,7 @@ static inline bool has_reduction(const struct run_options *o)
 /* True if goalrun knows what the result has to be. */
 static inline bool result_is_known(const struct run_options *o)
 {
-	return o->plain || o->claim->any;
+	return !run_simulates(o) && (o->plain || o->claim->any);
 }
 
 /* ---- options.c ---- */
@@ -92,6 +100,12 @@ bool run_pins(const struct run_options *o);
 bool run_emulates_nic(const struct run_options *o);
 
 /* ---- schedule.c ---- */
+
+/* Makes the arguments of all ranks for a case; *rows is to be freed, also after an error, and `args` points into it. Returns 0 or
+ * -ERR_x. */
+int run_case_args(struct goalrun *g, const struct run_case *c, struct bin_args *args, struct arg_rows *rows);
+/* Prints the diagnostics and, if there are none, an error. Returns EXIT_FAULT. */
+int run_report_diags(const struct goalrun *g, int err);
 
 /* Chooses the schedule if --select is given, reads it, lists the cases to run, and checks the schedule for all ranks.
  * Returns an exit status. */
@@ -112,6 +126,11 @@ int run_prepare_ranks(struct goalrun *g);
 int run_write_collected(const struct goalrun *g);
 /* Runs a prepared schedule, with all of its counts, and computes the results. */
 int run_prepared(struct goalrun *g);
+
+/* ---- simulate.c ---- */
+
+/* Simulates all cases of a prepared schedule. Returns an exit status. */
+int run_simulated(struct goalrun *g);
 
 /* ---- tune.c ---- */
 

@@ -12,7 +12,7 @@ static int run_schedule(struct goalrun *g)
 {
 	const int rc = run_prepare_schedule(g);
 
-	return rc ? rc : run_prepared(g);
+	return rc ? rc : run_simulates(&g->o) ? run_simulated(g) : run_prepared(g);
 }
 
 static int run_program(struct goalrun *g)

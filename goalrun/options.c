@@ -58,7 +58,8 @@ static int check_parts(const struct option_use *u)
 		       usage("%s cannot be empty, nor have an empty part", u->name);
 }
 
-enum { OF_SCHEDULE = 1, AMOUNTS = 2 }; /* marks: the option applies to a schedule, and not to a program; it has amounts */
+/* Marks: the option applies to a schedule, and not to a program; it has amounts; it says how ranks run, or how they are simulated. */
+enum { OF_SCHEDULE = 1, AMOUNTS = 2, OF_RANKS = 4, OF_SIMULATION = 8 };
 
 /* Refuses a word that is none of the row's names. */
 static int refuse_name(const struct option_row *r, const char *word)
@@ -154,7 +155,7 @@ static int take_backend(const struct option_use *u)
 	}
 	if (backend->ops && backend->ops->transports)
 		return usage("the backend %s is for programs of MPI%s", u->arg, ", whose messages carry those between nodes");
-	return backend->ops ? 0 : option_not_built(u->program, u->arg);
+	return backend->ops || backend->simulated ? 0 : option_not_built(u->program, u->arg);
 }
 
 static int take_engine(const struct option_use *u)
@@ -208,8 +209,8 @@ static int take_hosts(const struct option_use *u)
 
 static const struct option_row rows[] = {
 	{ .letter = 'n', .arg = "RANKS", .help = "the number of ranks", NUMBER(nranks, 1, 4096) },
-	{ .name = "hosts", .arg = "NAME[:RANKS][,...]", .help = "the hosts on which they run", .take = take_hosts, FIELD(o.hosts) },
-	{ .name = "ranks", .arg = "processes|threads", .help = "what a rank is", .take = take_either, FIELD(o.threads) },
+	{ .name = "hosts", .arg = "NAME[:RANKS][,...]", .help = "the hosts on which they run", .take = take_hosts, FIELD(o.hosts), .marks = OF_RANKS },
+	{ .name = "ranks", .arg = "processes|threads", .help = "what a rank is", .take = take_either, FIELD(o.threads), .marks = OF_RANKS },
 
 	{ .help = "What is run, with which values; of several, all combinations:" },
 	{ .name = "count", .arg = "N[,N...]", .help = "elements of a block", LIST(counts), .marks = OF_SCHEDULE | AMOUNTS },
@@ -219,7 +220,7 @@ static const struct option_row rows[] = {
 	  .names = run_op_names, .max = RUN_USER + 1, .marks = OF_SCHEDULE },
 	{ .name = "root", .arg = "R[,R...]|all", .help = "the root", .take = take_roots, FIELD(roots), .marks = OF_SCHEDULE },
 	{ .name = "memory", .arg = "heap|private|staged[,...]", .help = "where the buffers are", LIST(memories),
-	  .names = run_memory_names, .max = RUN_MEMORIES, .marks = OF_SCHEDULE },
+	  .names = run_memory_names, .max = RUN_MEMORIES, .marks = OF_SCHEDULE | OF_RANKS },
 	{ .name = "sample", .arg = "NAME[,NAME...]|all", .help = "samples of arguments for the parameters", .take = take_samples,
 	  FIELD(sample), .marks = OF_SCHEDULE },
 	{ .name = "sweep", .arg = "all|pairs", .help = "all combinations, or each pair of values once", .take = take_either,
@@ -235,47 +236,49 @@ static const struct option_row rows[] = {
 	  FIELD(table), .with = "select" },
 
 	{ .help = "What is measured and checked:" },
-	{ .name = "iters", .arg = "N", .help = "starts that are timed", NUMBER(o.iters, 1, 100000000), .marks = OF_SCHEDULE },
-	{ .name = "warmup", .arg = "N", .help = "starts before them", NUMBER(o.warmup, 0, 100000000), .marks = OF_SCHEDULE },
+	{ .name = "iters", .arg = "N", .help = "starts that are timed", NUMBER(o.iters, 1, 100000000), .marks = OF_SCHEDULE | OF_RANKS },
+	{ .name = "warmup", .arg = "N", .help = "starts before them", NUMBER(o.warmup, 0, 100000000), .marks = OF_SCHEDULE | OF_RANKS },
 	{ .name = "seed", .arg = "N", .help = "the seed of data and delays", .take = take_seed, FIELD(o.seed), .min = 0,
 	  .max = INT64_MAX },
 	{ .name = "delay", .arg = "USEC", .help = "pauses at random places, for tests", NUMBER(o.delay, 0, 1000000),
-	  .marks = OF_SCHEDULE },
-	{ .name = "verify", .help = "check every byte of the result of every start", FIELD(o.verify), .marks = OF_SCHEDULE },
+	  .marks = OF_SCHEDULE | OF_RANKS },
+	{ .name = "verify", .help = "check every byte of the result of every start", FIELD(o.verify), .marks = OF_SCHEDULE | OF_RANKS },
 	{ .name = "overlap", .help = "measure how much of the communication computing hides", FIELD(o.overlap),
-	  .without = "delay|hosts", .marks = OF_SCHEDULE },
+	  .without = "delay|hosts", .marks = OF_SCHEDULE | OF_RANKS },
 	{ .name = "tests", .arg = "N", .help = "with --overlap: calls of test in the work", NUMBER(o.tests, 0, 1000000),
 	  .with = "overlap" },
 	{ .name = "work", .arg = "USEC", .help = "with --overlap: a fixed amount of work", NUMBER(o.work_us, 1, 1000000000),
 	  .with = "overlap" },
-	{ .name = "stats", .help = "print what each rank sends and allocates", FIELD(show_stats) },
+	{ .name = "stats", .help = "print what each rank sends and allocates", FIELD(show_stats), .marks = OF_RANKS },
 	{ .name = "json", .help = "print JSON instead of a table", FIELD(o.json) },
 	{ .name = "format", .arg = "table|osu|osu-bw", .help = "the form of the table: that of OSU's benchmarks", .take = take_index,
 	  FIELD(format), .without = "json|overlap", .marks = OF_SCHEDULE },
 	{ .name = "trace", .arg = "FILE.json|FILE.paje|FILE.svg|FILE.txt", .help = "write what each thread did, and when",
-	  .take = trace_take_name, FIELD(o.trace), .without = "hosts" },
+	  .take = trace_take_name, FIELD(o.trace), .without = "hosts", .marks = OF_RANKS },
 	{ .name = "dump-after", .arg = "SECONDS", .help = "ranks that wait so long print for what", .take = take_dump_after,
-	  FIELD(dump_after), .min = 0, .max = 1000000000 },
+	  FIELD(dump_after), .min = 0, .max = 1000000000, .marks = OF_RANKS },
 
 	{ .help = "How it is run:" },
-	{ .name = "backend", .arg = "shm|verbs|smcq", .help = "what carries the schedule out", .take = take_backend,
+	{ .name = "backend", .arg = "shm|verbs|smcq|sim", .help = "what carries the schedule out", .take = take_backend,
 	  FIELD(o.backend) },
-	{ .name = "engine", .arg = "model|ofi", .help = "what is behind command queues", .take = take_engine, FIELD(o.engine) },
-	{ .name = "no-shm", .help = "ranks of a node do not use its memory", FIELD(o.no_shm) },
+	{ .name = "params", .arg = "FILE", .help = "with --backend sim: the machine, as --calibrate prints it", .take = sim_machine_take,
+	  FIELD(machine), .marks = OF_SCHEDULE | OF_SIMULATION },
+	{ .name = "engine", .arg = "model|ofi", .help = "what is behind command queues", .take = take_engine, FIELD(o.engine), .marks = OF_RANKS },
+	{ .name = "no-shm", .help = "ranks of a node do not use its memory", FIELD(o.no_shm), .marks = OF_RANKS },
 	{ .name = "progress", .arg = "app|thread|collab", .help = "which threads make progress", .take = take_word,
-	  FIELD(o.progress) },
-	{ .name = "wait", .arg = "spin|yield|block|learn", .help = "how ranks wait", .take = take_word, FIELD(o.wait) },
+	  FIELD(o.progress), .marks = OF_RANKS },
+	{ .name = "wait", .arg = "spin|yield|block|learn", .help = "how ranks wait", .take = take_word, FIELD(o.wait), .marks = OF_RANKS },
 	{ .name = "placement", .arg = "bind|numa|odd-even|LIST", .help = "which cores communicate for which ranks",
-	  .take = take_placement },
+	  .take = take_placement, .marks = OF_RANKS },
 	{ .name = "comm-cores", .arg = "K", .help = "cores set aside for communication",
-	  NUMBER(o.placement.comm_cores, 0, 1 << 20) },
+	  NUMBER(o.placement.comm_cores, 0, 1 << 20), .marks = OF_RANKS },
 	{ .name = "show-placement", .help = "run nothing, print where ranks would be", FIELD(show_placement),
-	  .without = "select" },
+	  .without = "select", .marks = OF_RANKS },
 	{ .name = "calibrate", .help = "measure 2 ranks, and print parameters for goalsim", FIELD(calibrate),
 	  .without = "select|tune|hosts|overlap|iters|json|format|stats|trace|verify|count|type|op|root|memory|sample|D|T",
-	  .marks = OF_SCHEDULE },
+	  .marks = OF_SCHEDULE | OF_RANKS },
 	{ .name = "tune", .arg = "COLLECTIVE", .help = "measure its schedules, and print rows of a selection table", .take = take_text,
-	  FIELD(tune), .without = "select|hosts|overlap|iters|warmup|json|format|stats|trace", .marks = OF_SCHEDULE },
+	  FIELD(tune), .without = "select|hosts|overlap|iters|warmup|json|format|stats|trace", .marks = OF_SCHEDULE | OF_RANKS },
 };
 
 static const struct command_line goalrun = {
@@ -320,6 +323,19 @@ static int check_values(const struct goalrun *g)
 	if (o->placement.kind == PLACEMENT_LIST && o->placement.comm_cores >= 0)
 		return usage("--comm-cores does not go with a list of cores");
 	return 0;
+}
+
+/* Refuses options that say how ranks run, if they do not, and options of the simulation, if they do. */
+static int check_simulated(struct goalrun *g, uint64_t given)
+{
+	const struct option_row *r = option_marked(&goalrun, given, run_simulates(&g->o) ? OF_RANKS : OF_SIMULATION);
+
+	if (!run_simulates(&g->o))
+		return r ? usage("%s goes with --backend sim", option_name(r).s) : 0;
+	g->o.iters = 1;
+	if (r)
+		return usage("%s does not go with --backend sim, which runs no ranks", option_name(r).s);
+	return g->o.program ? usage("--backend sim takes a schedule, no program") : 0;
 }
 
 static void settle_defaults(struct run_options *o)
@@ -394,6 +410,7 @@ int run_parse_options(struct goalrun *g, int argc, char **argv, bool *done)
 	err = check_values(g);
 	err = err ? err : take_rest(g, &w);
 	err = err ? err : check_hosts(g);
+	err = err ? err : check_simulated(g, w.given);
 	if (!err && !g->o.nranks && (g->o.program || g->show_placement))
 		return usage("the number of ranks is missing: -n");
 	return err;

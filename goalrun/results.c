@@ -224,7 +224,7 @@ static const char *schedule_of(const struct results *all, const struct goalrun *
 	return all->n > 1 ? g->row : g->o.name;
 }
 
-static void print_heading(const struct results *all)
+static void print_starts(const struct results *all)
 {
 	const struct goalrun *g = all->runs[0];
 	const struct run_options *o = &g->o;
@@ -235,6 +235,17 @@ static void print_heading(const struct results *all)
 	       !result_is_known(o)  ? ", result not checked" :
 	       o->verify || o->plain || o->overlap ? ", every byte of every start checked" :
 				       ", first and last start checked");
+}
+
+static void print_heading(const struct results *all)
+{
+	const struct goalrun *g = all->runs[0];
+	const struct run_options *o = &g->o;
+
+	if (run_simulates(o))
+		printf("%s: %u ranks, simulated: none ran\n", all->n > 1 ? g->collective : o->name, o->nranks);
+	else
+		print_starts(all);
 	printf("%10s %-*s %s%5s %-8s %s", "count", all->type_width, "type", has_reduction(o) ? "op      " : "", "root", "memory",
 	       g->sample ? "sample            " : "");
 	if (o->overlap)

@@ -4,6 +4,7 @@
  *   choice of the schedule        schedule.c, choose.c
  *   choice of the combinations    sweep.c, case.c
  *   start of the ranks            launch.c, process.c; on several hosts also hosts.h
+ *   simulation instead of it      simulate.c
  *   lowering to command queues    lower.c; the emulator of their interface: nic_process.c, nic/
  *   pinning                       pinning.c, show_placement.c
  *   run of one rank               rank.c, rank_data.c, overlap.c, work.c

@@ -114,6 +114,7 @@ int run_open(struct goalrun *g, int argc, char **argv, const struct agent_setup 
 			       .argv = copy_words(argc, argv),
 			       .words = copy_words(argc, argv),
 			       .sent = sent,
+			       .machine = sim_machine_default(),
 			       .o = { .warmup = 10, .seed = 1, .placement = { .kind = PLACEMENT_NUMA, .comm_cores = -1 } } };
 	return g->argv && g->words ? run_parse_options(g, argc, g->words, done) : no_memory();
 }

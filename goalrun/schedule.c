@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* Prints the errors found in the schedule. */
-static int report_diags(const struct goalrun *g, int err)
+int run_report_diags(const struct goalrun *g, int err)
 {
 	fputs(goal_diags_text(g->diags), stderr);
 	return err == -ERR_NOMEM ? no_memory() : EXIT_FAULT;
@@ -176,7 +176,7 @@ static int lower_text(struct goalrun *g, const char *text, size_t len)
 	o->sample = g->sample;
 	g->sample = NULL;
 	g->samples.n = 0;
-	return err ? report_diags(g, err) : 0;
+	return err ? run_report_diags(g, err) : 0;
 }
 
 /* Numbers the NUMA nodes of the ranks. A node is a run of successive ranks on one NUMA node. */
@@ -250,7 +250,7 @@ static int load_text(struct goalrun *g, const char *data, size_t len)
 		return usage("-T %s needs the ops of all ranks: make a binary of them with goalc -n", global);
 	err = compile_text(g->diags, option_source(g->input), data, len, &c, &o->image, &o->size);
 	err = err || !queues ? err : bin_open(&g->bin, o->image, o->size);
-	return err ? report_diags(g, err) : queues ? lower_text(g, data, len) : 0;
+	return err ? run_report_diags(g, err) : queues ? lower_text(g, data, len) : 0;
 }
 
 static int load_binary(struct goalrun *g, char *data, size_t len)
@@ -265,7 +265,7 @@ static int load_binary(struct goalrun *g, char *data, size_t len)
 	err = bin_check(data, len);
 	if (err)
 		goal_diag(g->diags, GOAL_ERROR, (struct goal_loc){ 0 }, NULL, "%s", err_text(err));
-	return err ? report_diags(g, err) : 0;
+	return err ? run_report_diags(g, err) : 0;
 }
 
 static int load_schedule(struct goalrun *g)
@@ -315,7 +315,7 @@ static int load_schedule(struct goalrun *g)
 		return err;
 	err = bin_open(&g->bin, o->image, o->size);
 	if (err)
-		return report_diags(g, err);
+		return run_report_diags(g, err);
 	if (!o->nranks)
 		o->nranks = g->bin.meta->nranks;
 	if (!o->nranks)
@@ -471,28 +471,36 @@ static int check_claim(struct goalrun *g, struct bin_args *args)
 	return err;
 }
 
+int run_case_args(struct goalrun *g, const struct run_case *c, struct bin_args *args, struct arg_rows *rows)
+{
+	const struct run_options *o = &g->o;
+	int64_t ignored;
+	long most = 0; /* if the environment has a wrong value, ranks report it */
+	int err = arg_rows_init(rows, &g->bin, o->nranks);
+
+	*args = (struct bin_args){ .size = o->nranks, .count = c->count };
+	args->most_ops = env_number(ENV_GOAL_MAX_OPS, &most) ? 0 : ir_most_ops(most);
+	err = err ? err : arg_rows_define(rows, g->diags, 0, &g->bin, o->defines.v.at, o->defines.v.n, &ignored);
+	err = err ? err : collective_sample(&g->bin, args->count, c->sample, rows);
+	if (err)
+		return err;
+	if (o->has_root)
+		arg_rows_set(rows, g->bin.meta->root, (struct bin_arg){ .known = true, .value = c->root });
+	args->by_rank = rows->by_rank;
+	args->args = args->by_rank[0];
+	args->sample = rows->name;
+	return 0;
+}
+
 /* Checks one sample of arguments, for the first count and root. */
 static int check_sample(struct goalrun *g, unsigned sample, struct ir_graph *graph)
 {
-	const struct run_options *o = &g->o;
-	struct bin_args args = { .size = o->nranks, .count = o->cases[0].count };
+	const struct run_case c = { .count = g->o.cases[0].count, .root = g->o.cases[0].root, .sample = sample };
+	struct bin_args args;
 	struct arg_rows rows;
-	int64_t ignored;
-	long most = 0; /* if the environment has a wrong value, ranks report it */
-	int err = arg_rows_init(&rows, &g->bin, o->nranks);
+	int err = run_case_args(g, &c, &args, &rows);
 
-	err = err ? err : arg_rows_define(&rows, g->diags, 0, &g->bin, o->defines.v.at, o->defines.v.n, &ignored);
-	err = err ? err : collective_sample(&g->bin, args.count, sample, &rows);
-	args.most_ops = env_number(ENV_GOAL_MAX_OPS, &most) ? 0 : ir_most_ops(most);
-	if (!err) {
-		if (o->has_root)
-			arg_rows_set(&rows, g->bin.meta->root,
-				     (struct bin_arg){ .known = true, .value = o->cases[0].root });
-		args.by_rank = rows.by_rank;
-		args.args = args.by_rank[0];
-		args.sample = rows.name;
-		err = compile_graph(g->diags, 0, &g->bin, &args, graph);
-	}
+	err = err ? err : compile_graph(g->diags, 0, &g->bin, &args, graph);
 	err = err ? err : check_wildcards(g, graph);
 	err = err ? err : checks_run(g->diags, graph, CHECK_RUN, 0);
 	err = err ? err : check_claim(g, &args);
@@ -509,7 +517,7 @@ static int check_schedule(struct goalrun *g)
 		ir_graph_fini(&g->graph);
 		err = check_sample(g, (unsigned)g->samples.at[i], &g->graph);
 	}
-	return goal_diags_errors(g->diags) || err ? report_diags(g, err) : 0;
+	return goal_diags_errors(g->diags) || err ? run_report_diags(g, err) : 0;
 }
 
 /* Reports that --verify does not know what the schedule has to do. */

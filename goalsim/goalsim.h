@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The program goalsim, see goalsim(1): options.c parses the options, schedule.c makes a schedule from the input, main.c prints,
  * simulate.c runs the simulator, node.c does for ranks that share a node, node_sweep.c compares what those can do, repeat.c repeats
- * operations, trace.c writes traces, measured.c compares them with measured ones, noise.c makes random times, and params.c reads parameters. */
+ * operations, trace.c writes traces, measured.c compares them with measured ones, and noise.c makes random times. */
 #ifndef GOALSIM_GOALSIM_H
 #define GOALSIM_GOALSIM_H
 
+#include "backends/sim/machine.h"
 #include "backends/sim/repeat.h"
 #include "compiler/ir/args.h"
 #include "runtime/placement/placement.h"
@@ -18,7 +19,6 @@ struct goal_diags;
 struct start_times {
 	struct sim_random random;
 	const char *file; /* or NULL */
-	int64_t ns_all; /* by which all start later */
 	uint64_t *ns; /* of each rank, while a schedule is open (owned) */
 };
 
@@ -44,8 +44,7 @@ struct parting {
 struct goalsim {
 	/* The fields below are values of options. */
 	int64_t nranks, count; /* nranks: 0 if not given */
-	int64_t L, o, g, S;
-	double G, O, copy, reduce; /* ns per byte */
+	struct sim_machine machine;
 	enum { RULES_CORRECTED, RULES_COMPATIBLE } rules;
 	struct start_times start;
 	struct sim_random noise;
@@ -91,15 +90,6 @@ static inline int no_memory(void)
 
 /* Parses the command line and returns an exit status. Sets *done if there is nothing more to do, as after --help. */
 int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done);
-
-/* Describes the machine for pictures: "simulated, LogGOPS: L 2500, ...". */
-struct machine_text {
-	char s[200];
-} goalsim_machine(const struct goalsim *s);
-
-/* ---- params.c ---- */
-
-option_taker params_take; /* the fields of struct goalsim that describe the machine */
 
 /* ---- simulate.c ---- */
 

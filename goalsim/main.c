@@ -104,7 +104,7 @@ static int run_one(struct goalsim *s)
 
 int main(int argc, char **argv)
 {
-	struct goalsim s = { .in.fd = -1, .count = -1, .element = 1, .L = 2500, .o = 1500, .g = 1000, .G = 6, .S = 65535,
+	struct goalsim s = { .in.fd = -1, .count = -1, .element = 1, .machine = sim_machine_default(),
 			     .node = { .compute = -1, .numa = 1, .split = { -1, -1 },
 				       .asked = { .kind = PLACEMENT_NUMA, .comm_cores = -1 } } };
 	struct progress progress = { 0 };

@@ -309,7 +309,7 @@ static void add_splits(struct drawing *d, const struct sweep *w, unsigned plot, 
 
 static int draw_splits(struct drawing *d, const struct sweep *w, char **svg)
 {
-	const struct machine_text machine = goalsim_machine(w->s);
+	const struct machine_text machine = sim_machine_text(&w->s->machine);
 	const double high = 2.5e-9 * (double)(w->rows.at[0].blocking + w->all);
 	const char *const notes[] = {
 		machine.s,
@@ -340,7 +340,7 @@ static int draw_placements(struct drawing *d, const struct sweep *w, char **svg)
 {
 	static const char *const meaning[] = { "on the core of the rank", "on the next core that is set aside",
 					       "ranks in turn on the cores that are set aside" };
-	const struct machine_text machine = goalsim_machine(w->s);
+	const struct machine_text machine = sim_machine_text(&w->s->machine);
 	const char *const notes[] = { machine.s };
 	const bool bars = w->rows.n <= MOST_BARS;
 	char numbers[MOST_BARS][24], title[200];

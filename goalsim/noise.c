@@ -110,7 +110,7 @@ int noise_start(struct goalsim *s)
 	const uint32_t n = s->binary.source.nranks;
 	int err;
 
-	if (!t->file && t->random.kind == RANDOM_NONE && !t->ns_all)
+	if (!t->file && t->random.kind == RANDOM_NONE && !s->machine.start)
 		return 0;
 	t->ns = mem_alloc(n * sizeof *t->ns);
 	if (!t->ns) {
@@ -122,7 +122,7 @@ int noise_start(struct goalsim *s)
 		t->ns[i] = random_time(&t->random, s->params.seed, START_KEY - i);
 	err = t->file ? read_times(s) : 0;
 	for (uint32_t i = 0; i < n && !err; i++)
-		t->ns[i] += (uint64_t)t->ns_all;
+		t->ns[i] += (uint64_t)s->machine.start;
 	return err;
 }
 

@@ -61,16 +61,17 @@ static const struct option_row rows[] = {
 	{ .name = "type", .arg = "T", .help = "the datatype of the elements", .take = take_type, FIELD(element) },
 
 	{ .help = "The machine, in the LogGOPS model:" },
-	{ .letter = 'L', .help = "the latency", TIME(L) },
-	{ .letter = 'o', .help = "the overhead of a message on a cpu", TIME(o) },
-	{ .letter = 'g', .help = "the gap between messages on a nic", TIME(g) },
-	{ .letter = 'G', .help = "the gap per byte", RATE(G) },
-	{ .letter = 'O', .help = "the overhead per byte", RATE(O) },
-	{ .letter = 'S', .arg = "BYTES", .help = "the most bytes of an eager message", .take = take_amount, FIELD(S), .min = 0,
+	{ .letter = 'L', .help = "the latency", TIME(machine.L) },
+	{ .letter = 'o', .help = "the overhead of a message on a cpu", TIME(machine.o) },
+	{ .letter = 'g', .help = "the gap between messages on a nic", TIME(machine.g) },
+	{ .letter = 'G', .help = "the gap per byte", RATE(machine.G) },
+	{ .letter = 'O', .help = "the overhead per byte", RATE(machine.O) },
+	{ .letter = 'S', .arg = "BYTES", .help = "the most bytes of an eager message", .take = take_amount, FIELD(machine.S), .min = 0,
 	  .max = INT64_MAX },
-	{ .name = "params", .arg = "FILE", .help = "values of these options, as goalrun --calibrate prints them", .take = params_take },
-	{ .name = "copy", .help = "the time of a copy, per byte", RATE(copy) },
-	{ .name = "reduce", .help = "the time of a reduction, per byte", RATE(reduce) },
+	{ .name = "params", .arg = "FILE", .help = "values of these options, as goalrun --calibrate prints them", .take = sim_machine_take,
+	  FIELD(machine) },
+	{ .name = "copy", .help = "the time of a copy, per byte", RATE(machine.copy) },
+	{ .name = "reduce", .help = "the time of a reduction, per byte", RATE(machine.reduce) },
 	{ .name = "rules", .arg = "corrected|compatible", .help = "whether the faults of LogGOPSim are corrected",
 	  .take = take_index, FIELD(rules), .without = "cores" },
 
@@ -124,22 +125,6 @@ static const struct command_line goalsim = {
 	.nrows = sizeof rows / sizeof *rows,
 };
 
-static struct sim_rate rate_of(double ns)
-{
-	const double whole = (double)(uint64_t)ns;
-
-	return (struct sim_rate){ (uint64_t)ns, (uint64_t)((ns - whole) * 1e6 + 0.5) };
-}
-
-struct machine_text goalsim_machine(const struct goalsim *s)
-{
-	struct machine_text m;
-
-	snprintf(m.s, sizeof m.s, "simulated, LogGOPS: L %" PRId64 ", o %" PRId64 ", g %" PRId64 " ns; G %g, O %g ns per byte; S %" PRId64
-		 " bytes", s->L, s->o, s->g, s->G, s->O, s->S);
-	return m;
-}
-
 int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done)
 {
 	struct command_words w;
@@ -165,10 +150,7 @@ int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done)
 	s->input = w.rest[0];
 	s->inputs = w.rest;
 	s->ninputs = w.nrest;
-	s->params = (struct sim_params){ .L = (uint64_t)s->L, .o = (uint64_t)s->o, .g = (uint64_t)s->g, .S = (uint64_t)s->S,
-					 .G = rate_of(s->G), .O = rate_of(s->O), .compatible = s->rules == RULES_COMPATIBLE,
-					 .noise = s->noise, .seed = (uint64_t)s->seed };
-	s->binary.copy = rate_of(s->copy);
-	s->binary.reduce = rate_of(s->reduce);
+	s->params = (struct sim_params){ .compatible = s->rules == RULES_COMPATIBLE, .noise = s->noise, .seed = (uint64_t)s->seed };
+	sim_machine_apply(&s->machine, &s->params, &s->binary);
 	return 0;
 }

@@ -175,7 +175,7 @@ static int name_curves(struct drawing *d, const struct sweep *w)
 static int make_svg(struct drawing *d, const struct sweep *w, char **svg)
 {
 	const struct goalsim *s = w->s;
-	const struct machine_text machine = goalsim_machine(s);
+	const struct machine_text machine = sim_machine_text(&s->machine);
 	char loop[160];
 	const char *const notes[] = { machine.s, loop };
 	int err = name_curves(d, w);

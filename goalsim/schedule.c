@@ -34,20 +34,13 @@ static int load_image(struct goalsim *s)
 	return 0;
 }
 
-/* Makes the image of a graph, with the lines and labels of its ops. `b` is the binary of which the graph was made, or NULL for
- * plain GOAL. */
+/* Replaces the image by that of a graph, see lower_image(). */
 static int image_of_graph(struct goalsim *s, const struct bin *b, const struct bin_args *args, const struct ir_graph *g)
 {
-	struct ir_image im;
 	void *image = NULL;
 	size_t size = 0;
-	int err = ir_image_init(&im);
+	int err = lower_image(g, b, args, &image, &size);
 
-	if (!err && b)
-		err = lower_concrete_begin(b, args, false, &im);
-	err = err ? err : lower_graph(g, true, &im);
-	err = err ? err : ir_image_finish(&im, true, &image, &size);
-	ir_image_fini(&im);
 	if (err)
 		return err;
 	free(s->image);

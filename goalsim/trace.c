@@ -107,7 +107,7 @@ static int write_as(const char *path, trace_writer *write, const struct trace *t
 
 static int write_trace(struct goalsim *s, struct trace *t)
 {
-	const struct machine_text machine = goalsim_machine(s);
+	const struct machine_text machine = sim_machine_text(&s->machine);
 	struct text title = { 0 };
 	int err = make_threads(t);
 

@@ -8,11 +8,11 @@
 #include <string.h>
 
 const struct be_row be_backends[] = {
-	{ "shm", &sm_ops },
-	{ "verbs", &vb_ops },
-	{ "mpi", &mp_ops },
-	{ "smcq", &smcq_ops },
-	{ "sim", NULL },
+	{ "shm", &sm_ops, false },
+	{ "verbs", &vb_ops, false },
+	{ "mpi", &mp_ops, false },
+	{ "smcq", &smcq_ops, false },
+	{ "sim", NULL, true },
 };
 
 const unsigned be_nbackends = sizeof be_backends / sizeof *be_backends;

@@ -454,7 +454,9 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 		struct nearest n = be_nearest(env_get(ENV_GOAL_BACKEND));
 
 		return group_error(g, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\"%s", n.word,
-				   req->ctx->backend ? ": that is not built" : nearest_choices(&n));
+				   !req->ctx->backend		 ? nearest_choices(&n) :
+				   req->ctx->backend->simulated ? ": ranks do not run there; it is for goalrun --backend" :
+								  ": that is not built");
 	}
 	c->backend = (uint8_t)(rt_group_backend(g) - be_backends);
 	if (seconds > 0)

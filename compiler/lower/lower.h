@@ -51,6 +51,9 @@ int lower_concrete_result(struct goal_diags *d, unsigned file, const struct clai
  * count; in the latter case, lower_concrete_begin() comes first. Buffers that passes added become scratch buffers.
  * Returns -ERR_SIZE if an earlier graph had another number of buffers. */
 int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out);
+/* Makes the binary of a graph, with the lines and labels of its ops; the caller owns the image. `b` is the binary of which the graph was
+ * made, with these arguments; or NULL for plain GOAL. Returns 0 or -ERR_x. */
+int lower_image(const struct ir_graph *g, const struct bin *b, const struct bin_args *args, void **image, size_t *size);
 
 /* Reports why a specialisation failed. locs holds the locations of the instructions and may be NULL. */
 void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const struct goal_loc *locs,

@@ -107,3 +107,16 @@ int lower_graph(const struct ir_graph *g, bool debug, struct ir_image *out)
 	VEC_FREE(&sizes);
 	return err;
 }
+
+int lower_image(const struct ir_graph *g, const struct bin *b, const struct bin_args *args, void **image, size_t *size)
+{
+	struct ir_image im;
+	int err = ir_image_init(&im);
+
+	if (!err && b)
+		err = lower_concrete_begin(b, args, false, &im);
+	err = err ? err : lower_graph(g, true, &im);
+	err = err ? err : ir_image_finish(&im, true, image, size);
+	ir_image_fini(&im);
+	return err;
+}

@@ -30,7 +30,7 @@ values()
 says version "goalsched $("$GOALC" --version | awk '{ print $NF }')$"
 says table "selection table: $ROOT/schedules/select.table$"
 says shm '  shm    yes$'
-says sim '  sim    no: it is not built yet$'
+says sim '  sim    no: no ranks run there: goalrun --backend sim simulates them$'
 says model '  model  yes$'
 if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
 	says verbs '  verbs  no: (there is no RDMA device on this node; ranks of one node need none$|.* cannot be loaded)'

@@ -53,7 +53,20 @@ check goalrun.usage_is_short [ "$(wc -l <"$TMP/err") $(tail -n 1 "$TMP/err")" = 
 status unknown_backend 2 'there is no backend tcp; it is one of shm, verbs, mpi, smcq' -n 2 --backend tcp "$bcast"
 status mpi_backend 2 'the backend mpi is for programs of MPI' -n 2 --backend mpi "$bcast"
 status unknown_engine 2 'there is no engine steam; it is one of ' -n 2 --engine steam "$bcast"
-status later_sim 2 'not built yet' -n 2 --backend sim "$bcast"
+# --backend sim: the times are those of goalsim, for each case.
+simulated() { "$BUILD/bin/goalsim" -n 5 --type double "$@" | awk '$1 == "end" { printf "%.2f", $2 / 1000 }'; }
+printf 'L 300\nG 0.25\nstart 90\n' >"$TMP/params"
+check "goalrun.sim $(head -n 1 "$TMP/err")" run -n 5 --backend sim --params "$TMP/params" --count 3,1k --root 2 -T segment:size=100 "$bcast"
+check goalrun.sim_times [ "$(awk '$2 == "double" { print $5 }' "$TMP/out" | xargs)" = \
+	"$(for n in 3 1k; do simulated --params "$TMP/params" --count $n -D root=2 -T segment:size=100 "$bcast"; echo; done | xargs)" ]
+check goalrun.sim_says grep -q ': 5 ranks, simulated: none ran$' "$TMP/out"
+check goalrun.sim_samples run -n 5 --backend sim --sample all "$ROOT/schedules/gatherv_linear.goal"
+check goalrun.sim_json run -n 5 --backend sim --count 3 --json "$bcast"
+check "goalrun.sim_json_keys" [ "$("$BUILD/tests/report" "$TMP/out" backend iters verified cases.0.median_us | xargs)" = \
+	"sim 1 false $("$BUILD/bin/goalsim" -n 5 --type double --count 3 "$bcast" | awk '$1 == "end" { print $2 / 1000 }')" ]
+status sim_verify 2 '--verify does not go with --backend sim, which runs no ranks' -n 2 --backend sim --verify "$bcast"
+status sim_program 2 '--backend sim takes a schedule, no program' -n 2 --backend sim -- true
+status params_alone 2 '--params goes with --backend sim' -n 2 --params "$TMP/params" "$bcast"
 # -n is also how many ranks a text is checked for.
 cat >"$TMP/two.goal" <<'END'
 schedule two

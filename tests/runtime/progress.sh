@@ -74,7 +74,7 @@ refuses()
 	check "progress.refuses.$name" [ $? -eq 1 -a -n "$(grep -e "$why" "$TMP/out")" ]
 }
 refuses backend 'GOAL_BACKEND cannot be "nic"; it is one of shm, verbs, mpi, smcq' GOAL_BACKEND=nic
-refuses backend_unbuilt 'GOAL_BACKEND cannot be "sim": that is not built' GOAL_BACKEND=sim
+refuses backend_sim 'GOAL_BACKEND cannot be "sim": ranks do not run there' GOAL_BACKEND=sim
 refuses shm 'GOAL_SHM cannot be "no"' GOAL_BACKEND=verbs GOAL_SHM=no
 refuses verbs_port 'GOAL_VERBS_PORT cannot be "x"' GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_VERBS_PORT=x
 refuses verbs_device 'there is no RDMA device none' GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_VERBS_DEVICE=none
