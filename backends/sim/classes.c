@@ -41,25 +41,28 @@ static int find_positions(struct sim_classes *c, struct sim_class *k)
 	return err ? err : find_position(&c->pairs, (uint64_t)k->cpu << 32 | k->nic, &k->at_pair);
 }
 
-static int64_t find_class(struct sim_classes *c, struct sim_class k)
+static int64_t add_class(struct sim_classes *c, struct sim_class *k)
 {
-	const uint64_t place = ((uint64_t)k.cpu << 34 | (uint64_t)k.nic << 2) + k.kind;
-	const uint64_t hash = hash64(((uint64_t)k.tag << 32 | k.high) ^ hash64(place) ^ k.idle);
-	int64_t i;
+	const uint64_t place = ((uint64_t)k->cpu << 34 | (uint64_t)k->nic << 2) + k->kind;
+	const uint64_t hash = hash64(((uint64_t)k->tag << 32 | k->high) ^ hash64(place) ^ k->idle);
+	int64_t i = index_find(&c->index, hash, is_same, c->v.at, k);
 
-	if (c->last[k.kind] && is_same(c->v.at, c->last[k.kind] - 1, &k))
-		return c->last[k.kind] - 1;
-	i = index_find(&c->index, hash, is_same, c->v.at, &k);
 	if (i < 0) {
 		i = (int64_t)c->v.n;
 		if (i == SIM_MOST_CLASSES)
 			return -ERR_SPACE;
-		if (find_positions(c, &k) || VEC_PUSH(&c->v, k) || index_add(&c->index, hash, (size_t)i))
+		if (find_positions(c, k) || VEC_PUSH(&c->v, *k) || index_add(&c->index, hash, (size_t)i))
 			return -ERR_NOMEM;
-		c->any_tag |= k.kind == SIM_SEND && k.tag == BIN_ANY;
+		c->any_tag |= k->kind == SIM_SEND && k->tag == BIN_ANY;
 	}
-	c->last[k.kind] = (uint32_t)i + 1;
+	c->last[k->kind] = (uint32_t)i + 1;
 	return i;
+}
+
+/* Most ops have the class of the last one of their kind. */
+static inline int64_t find_class(struct sim_classes *c, struct sim_class k)
+{
+	return c->last[k.kind] && is_same(c->v.at, c->last[k.kind] - 1, &k) ? (int64_t)c->last[k.kind] - 1 : add_class(c, &k);
 }
 
 int64_t sim_class(struct sim_classes *c, enum sim_kind kind, uint32_t tag, uint32_t cpu, uint32_t nic, uint32_t high)

@@ -133,15 +133,14 @@ static int queue_alone(struct sim *s, uint32_t host, enum sim_kind kind, uint32_
 static int queue_op(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i, uint64_t time, uint64_t serial)
 {
 	struct op *op = sim_op_at(s, i), *last;
-	const struct sim_class *c = sim_class_of(s, op);
-	const uint32_t at = queue_of(s, kind, c);
+	const uint32_t at = queue_of(s, kind, sim_class_of(s, op));
 	uint32_t *tail = &sim_lane(s, host, at)->tail[kind];
 
 	op->time = time;
 	op->serial = serial & (((uint64_t)1 << 38) - 1);
 	if (serial >> 38)
 		return -ERR_OVERFLOW;
-	if ((kind == SIM_MESSAGE && s->charges_recv) || c->idle)
+	if ((kind == SIM_MESSAGE && s->charges_recv) || (kind == SIM_CALC && sim_class_of(s, op)->idle))
 		return queue_alone(s, host, kind, i);
 	if (!*tail) {
 		op->next = *tail = i;
@@ -191,9 +190,11 @@ static inline int finish_op(struct sim *s, unsigned k, struct op *op, uint64_t t
 /* Returns when the resources of an op of the rank itself are free. */
 static inline uint64_t free_for_op(const struct sim *s, uint32_t host, const struct sim_class *c)
 {
-	const uint64_t cpu = c->idle ? 0 : sim_lane(s, host, c->at_cpu)->cpu;
+	const uint64_t cpu = sim_lane(s, host, c->at_cpu)->cpu;
 
-	return c->kind == SIM_SEND ? sim_later(cpu, sim_lane(s, host, c->at_nic)->send) : cpu;
+	if (c->kind == SIM_SEND)
+		return sim_later(cpu, sim_lane(s, host, c->at_nic)->send);
+	return c->idle ? 0 : cpu;
 }
 
 /* Sorts ops that became ready at the same event by kind, and then by their place in the rank. There are few of them. */

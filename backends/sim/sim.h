@@ -51,9 +51,10 @@ enum sim_kind { SIM_SEND, SIM_RECV, SIM_CALC, SIM_MESSAGE, SIM_KINDS = SIM_MESSA
 struct sim_class {
 	uint32_t tag, cpu, nic, high; /* as in struct bin_op; high: the upper 32 bits of the size */
 	uint32_t at_cpu, at_nic, at_pair; /* indices of the cpu, the nic, and this pair, among those of the schedule */
-	enum sim_kind kind;
+	uint8_t kind; /* enum sim_kind */
 	bool idle; /* of a calc: it is time that passes, and occupies no cpu */
 };
+_Static_assert(sizeof(struct sim_class) == 32, "a power of two, as classes are found by their index");
 
 struct sim_numbers {
 	VEC(uint64_t) v;
