@@ -51,7 +51,7 @@ ROOMS_GOALRUN := \
 	trace
 
 sources = $(patsubst %.c,%,$(sort $(wildcard $(addsuffix /*.c,$(1)))))
-GOALC    := $(addprefix compiler/,main every options show)
+GOALC    := $(addprefix compiler/,main check_row check_table every options show)
 # What only programs have: the library prints nothing.
 TOOLS    := util/command_line util/progress util/report
 COMPILE  := $(filter-out $(GOALC) $(TOOLS) util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))

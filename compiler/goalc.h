@@ -13,7 +13,7 @@
 #include "util/progress.h"
 
 /* Each run of goalc does one of these. */
-enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, EMIT_PROMELA, EMIT_LOGGOPSIM, SELECT, MODEL, LIST_CHECKS, LIST_PASSES };
+enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, EMIT_PROMELA, EMIT_LOGGOPSIM, SELECT, CHECK_TABLE, MODEL, LIST_CHECKS, LIST_PASSES };
 
 struct goalc {
 	/* The fields below are values of options. */
@@ -29,7 +29,9 @@ struct goalc {
 	char *passes;
 	uint64_t checks_off; /* one bit for each of checks[], set if it is turned off */
 	uint32_t most_ops; /* limit of the ops of a rank */
-	const char *collective, *table; /* arguments of --select and --table */
+	const char *collective; /* argument of --select */
+	const char *table; /* argument of --table or --check-table */
+	bool partial; /* --partial */
 	enum select_topology topology; /* argument of --topology */
 	struct model model; /* cost model of --model */
 	int64_t cores; /* argument of --cores, or 0 */
@@ -65,6 +67,11 @@ struct compile_options goalc_compile_options(const struct goalc *c);
 /* Proves the schedule for every number of ranks, after it has been verified for some, and prints the outcome. Returns an exit
  * status. */
 int goalc_verify_every(struct goalc *c, const struct bin *b, const struct verify_asked *some);
+
+/* ---- check_table.c ---- */
+
+/* Checks the selection table, and prints the outcome. Returns an exit status. */
+int goalc_check_table(struct goalc *c);
 
 /* ---- show.c: these functions return exit statuses ---- */
 

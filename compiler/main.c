@@ -251,6 +251,8 @@ static int run_action(struct goalc *c)
 		return goalc_list_passes(c);
 	case SELECT:
 		return goalc_show_selected(c);
+	case CHECK_TABLE:
+		return goalc_check_table(c);
 	case MODEL:
 		return goalc_show_model(c);
 	default:

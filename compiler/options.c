@@ -109,16 +109,16 @@ static int take_tree(const struct option_use *u)
 #define ACTION(what) .take = take_action, .min = what
 
 static const struct option_row rows[] = {
-	{ .letter = 'o', .arg = "FILE", .help = "write to this file", .take = take_text, FIELD(output), .without = "select" },
+	{ .letter = 'o', .arg = "FILE", .help = "write to this file", .take = take_text, FIELD(output), .without = "select|check-table" },
 	{ .letter = 'n', .arg = "RANKS[-RANKS]|all", .help = "for this number of ranks; a range or all with --verify", .take = take_sizes,
 	  FIELD(sizes), .min = 1, .max = 1 << 28, .without = "model" },
-	{ .letter = 'g', .help = "keep names and source lines", FIELD(debug), .without = "select|model" },
+	{ .letter = 'g', .help = "keep names and source lines", FIELD(debug), .without = "select|check-table|model" },
 	{ .letter = 'D', .arg = "NAME[@RANK]=VALUE[,VALUE...]", .help = "the value of a parameter; with --verify also a range A-B",
-	  .take = take_define, FIELD(defines), .max = 1, .without = "model" },
+	  .take = take_define, FIELD(defines), .max = 1, .without = "check-table|model" },
 	{ .letter = 'T', .arg = "PASS[:KEY=VALUE[,KEY=VALUE...]]", .help = "apply a pass", .take = take_pass, FIELD(passes),
-	  .without = "select|model" },
+	  .without = "select|check-table|model" },
 	{ .letter = 'W', .arg = "[no-]CHECK", .help = "turn a check on, or off", .take = take_check, FIELD(checks_off),
-	  .without = "select|model" },
+	  .without = "select|check-table|model" },
 
 	{ .help = "What is done instead of writing a binary:" },
 	{ .name = "stats", .help = "print numbers about the schedule", ACTION(STATS) },
@@ -128,6 +128,8 @@ static const struct option_row rows[] = {
 	{ .name = "verify", .help = "prove that the schedule does what it says", ACTION(VERIFY) },
 	{ .name = "select", .arg = "COLLECTIVE", .help = "print the row of the selection table for a call", ACTION(SELECT),
 	  FIELD(collective) },
+	{ .name = "check-table", .arg = "FILE", .help = "check that a selection table is right for all calls", ACTION(CHECK_TABLE),
+	  FIELD(table) },
 	{ .name = "model", .arg = "split-tree", .help = "print what the model of trees split between cores says",
 	  .take = take_model },
 	{ .name = "list-passes", .help = "print the passes and their keys", ACTION(LIST_PASSES) },
@@ -146,6 +148,8 @@ static const struct option_row rows[] = {
 	  .take = take_index, FIELD(topology), .with = "select" },
 	{ .name = "table", .arg = "FILE", .help = "with --select: a table before the installed one", .take = take_text,
 	  FIELD(table), .with = "select" },
+	{ .name = "partial", .help = "with --check-table: the installed table takes the calls that no row takes", FIELD(partial),
+	  .with = "check-table" },
 	{ .name = "cores", .arg = "CORES", .help = "with --model: the cores of the node", .take = take_number, FIELD(cores),
 	  .min = 3, .max = MODEL_CORES, .with = "model" },
 	{ .name = "shape", .arg = "constant|growing", .help = "with --model: the size of the messages by level",
@@ -166,6 +170,7 @@ static const struct command_line goalc = {
 	.forms = "goalc [options] SOURCE -o BINARY\n"
 		 "       goalc --stats | --dump | --emit=FORM | --verify [options] SOURCE|BINARY\n"
 		 "       goalc --select COLLECTIVE -n RANKS [options]\n"
+		 "       goalc --check-table FILE [options]\n"
 		 "       goalc --model split-tree --cores CORES [options]\n"
 		 "       goalc --list-passes | --list-checks\n\n",
 	.rows = rows,
@@ -197,10 +202,18 @@ static int check_model(struct goalc *c)
 	return 0;
 }
 
-static int check_schedule(struct goalc *c, const struct command_words *w)
+static int read_most_ops(struct goalc *c)
 {
 	long most;
 
+	if (env_number(ENV_GOAL_MAX_OPS, &most))
+		return usage("the environment variable GOAL_MAX_OPS cannot be \"%s\"", env_get(ENV_GOAL_MAX_OPS));
+	c->most_ops = ir_most_ops(most);
+	return 0;
+}
+
+static int check_schedule(struct goalc *c, const struct command_words *w)
+{
 	if (c->svg)
 		return option_not_built("goalc", "svg");
 	if (w->nrest != 1)
@@ -214,10 +227,7 @@ static int check_schedule(struct goalc *c, const struct command_words *w)
 		return usage("a binary is not for a terminal: redirect standard output, or use -o FILE");
 	if ((c->action == COMPILE || c->action == VERIFY) && c->output && option_is_dash(c->output) && isatty(STDOUT_FILENO))
 		return usage("a binary is not for a terminal: redirect standard output, or use -o FILE");
-	if (env_number(ENV_GOAL_MAX_OPS, &most))
-		return usage("the environment variable GOAL_MAX_OPS cannot be \"%s\"", env_get(ENV_GOAL_MAX_OPS));
-	c->most_ops = ir_most_ops(most);
-	return 0;
+	return read_most_ops(c);
 }
 
 /* Checks what goes with -n all. */
@@ -259,14 +269,16 @@ int goalc_options(struct goalc *c, int argc, char **argv, bool *done)
 		return rc;
 	if (c->action >= SELECT && w.nrest) /* these actions need no schedule */
 		return usage("--%s takes no input file", c->asked);
-	if (c->sizes.last != c->sizes.first && c->action != VERIFY)
-		return usage("-n takes a number of ranks; a range is for --verify");
+	if (c->sizes.last != c->sizes.first && c->action != VERIFY && c->action != CHECK_TABLE)
+		return usage("-n takes a number of ranks; a range is for --verify and --check-table");
 	rc = check_ranges(c);
 	rc = rc ? rc : check_every(c);
 	if (rc)
 		return rc;
 	if (c->action >= LIST_CHECKS)
 		return 0;
+	if (c->action == CHECK_TABLE)
+		return read_most_ops(c);
 	return c->action == SELECT ? check_select(c) : c->action == MODEL ? check_model(c) : check_schedule(c, &w);
 }
 

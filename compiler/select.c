@@ -166,40 +166,25 @@ static void parse_pass(struct reader *x, struct select_row *row)
 	free(s);
 }
 
-/* True if row a takes all calls that row b takes. */
-static bool row_covers(const struct select_row *a, const struct select_row *b)
-{
-	return !strcmp(a->collective, b->collective) && a->ranks.min <= b->ranks.min && a->ranks.max >= b->ranks.max &&
-	       (a->shape == SELECT_ALL || a->shape == b->shape) && a->bytes.min <= b->bytes.min &&
-	       a->bytes.max >= b->bytes.max && a->op <= b->op &&
-	       (a->topology == SELECT_NONE || a->topology == b->topology);
-}
-
-static void check_reached(struct reader *x, const struct select_row *row)
-{
-	for (size_t i = 0; i < x->s->rows.n && !x->err; i++) {
-		const struct select_row *a = &x->s->rows.at[i];
-
-		if (a->table != row->table || !row_covers(a, row))
-			continue;
-		x->at.col = row->at.col;
-		WRONG(x, "no call comes to this row: line %u takes all", a->at.line);
-	}
-}
-
 static void free_row(struct select_row *row)
 {
-	free(row->collective);
 	free(row->file);
 	free(row->passes);
 	defines_free(&row->defines);
 }
 
-static void refuse_collective(struct reader *x, const char *name)
+static void parse_collective(struct reader *x, struct select_row *row)
 {
-	struct nearest n = collective_nearest(name);
+	char *name = need_word(x, "collective") ? copy_word(x) : NULL;
 
-	WRONG(x, "there is no collective %s%s", name, nearest_hint(&n));
+	row->at = x->at;
+	row->collective = name ? collective_name(name) : NULL;
+	if (name && !row->collective) {
+		struct nearest n = collective_nearest(name);
+
+		WRONG(x, "there is no collective %s%s", name, nearest_hint(&n));
+	}
+	free(name);
 }
 
 /* Reads a row of the form: COLLECTIVE RANKS BYTES OP TOPOLOGY -> FILE [-D name=value]... [-T pass]... */
@@ -209,10 +194,7 @@ static void read_row(struct reader *x)
 	struct select_row row = { .table = (unsigned)x->s->tables.n - 1, .text = x->word };
 
 	x->next = x->word;
-	row.collective = need_word(x, "collective") ? copy_word(x) : NULL;
-	row.at = x->at;
-	if (row.collective && !collective_known(row.collective))
-		refuse_collective(x, row.collective);
+	parse_collective(x, &row);
 	parse_range(x, "the number of ranks", &row.ranks, &row.shape);
 	parse_range(x, "the number of bytes", &row.bytes, NULL);
 	row.op = (enum select_op)one_of(x, "kind of operation", ops, SELECT_OPS);
@@ -231,7 +213,6 @@ static void read_row(struct reader *x)
 			WRONG(x, "-D or -T is expected here, not %.*s", (int)x->len, x->word);
 		row.len = (size_t)(x->next - row.text);
 	}
-	check_reached(x, &row);
 	if (!x->err && VEC_PUSH(&x->s->rows, row))
 		x->err = -ERR_NOMEM;
 	if (x->err)
@@ -240,10 +221,60 @@ static void read_row(struct reader *x)
 
 /* ---- tables ---- */
 
+/* True if row a takes some call that row b takes. */
+static bool rows_meet(const struct select_row *a, const struct select_row *b)
+{
+	return a->collective == b->collective && a->ranks.min <= b->ranks.max && a->ranks.max >= b->ranks.min &&
+	       a->bytes.min <= b->bytes.max && a->bytes.max >= b->bytes.min &&
+	       (a->topology == SELECT_NONE || b->topology == SELECT_NONE || a->topology == b->topology);
+}
+
+/* True if row a takes all calls that row b takes. */
+static bool row_covers(const struct select_row *a, const struct select_row *b)
+{
+	return a->collective == b->collective && a->ranks.min <= b->ranks.min && a->ranks.max >= b->ranks.max &&
+	       (a->shape == SELECT_ALL || a->shape == b->shape) && a->bytes.min <= b->bytes.min && a->bytes.max >= b->bytes.max &&
+	       a->op <= b->op && (a->topology == SELECT_NONE || a->topology == b->topology);
+}
+
+/* Reports a row that no call reaches, with the lines of the rows that take its calls: one line if that row takes all. */
+static int refuse_unreached(struct goal_diags *d, const struct select *s, const struct select_row *row)
+{
+	const struct select_row *own = s->rows.at;
+	struct text lines = { 0 };
+	unsigned n = 0;
+	char *text;
+
+	while (own < row && (own->table != row->table || !row_covers(own, row)))
+		own++;
+	for (const struct select_row *a = s->rows.at; a < row; a++)
+		if (own < row ? a == own : a->table == row->table && rows_meet(a, row))
+			text_add(&lines, "%s%u", n++ ? ", " : "", a->at.line);
+	if (text_take(&lines, &text))
+		return -ERR_NOMEM;
+	goal_diag(d, GOAL_ERROR, row->at, NULL, "no call comes to this row: line%s %s take%s all", n == 1 ? "" : "s", text,
+		  n == 1 ? "s" : "");
+	free(text);
+	return -ERR_SYNTAX;
+}
+
+/* Checks that calls come to all rows from `first` on, which are those of one table. */
+static int check_reached(struct goal_diags *d, const struct select *s, size_t first)
+{
+	struct select_cover cover = { 0 };
+	int err = select_cover(s, first, s->rows.n, &cover);
+
+	for (size_t i = 0; i < cover.unreached.n && err != -ERR_NOMEM; i++)
+		err = refuse_unreached(d, s, cover.unreached.at[i]);
+	select_cover_free(&cover);
+	return err;
+}
+
 static int parse_table(struct goal_diags *d, unsigned file, const char *text, size_t len, struct select *s)
 {
 	struct reader x = { .d = d, .s = s, .at = { .file = (uint16_t)file } };
 	const char *p = text, *end = text + len;
+	const size_t first = s->rows.n;
 	int err = 0;
 
 	if (memchr(text, '\0', len)) {
@@ -263,7 +294,7 @@ static int parse_table(struct goal_diags *d, unsigned file, const char *text, si
 		err = x.err ? x.err : err;
 		p = nl ? nl + 1 : end;
 	}
-	return err;
+	return err ? err : check_reached(d, s, first);
 }
 
 /* Loads one table. Takes ownership of path. */
@@ -289,22 +320,33 @@ static int load_table(struct goal_diags *d, char *path, struct select *s)
 	return file < 0 ? file : parse_table(d, (unsigned)file, t.text, len, s);
 }
 
-int select_load(struct goal_diags *d, const char *path, struct select *s)
+int select_load_one(struct goal_diags *d, const char *path, struct select *s)
 {
 	struct text t = { 0 };
-	char *own = NULL, *installed = NULL;
+	char *own;
+	int err;
+
+	*s = (struct select){ 0 };
+	text_add(&t, "%s", path);
+	err = text_take(&t, &own);
+	err = err ? err : load_table(d, own, s);
+	if (err)
+		select_free(s);
+	return err;
+}
+
+int select_load(struct goal_diags *d, const char *path, struct select *s)
+{
+	char *installed = NULL;
 	int err = 0;
 
 	*s = (struct select){ 0 };
-	if (*path) {
-		text_add(&t, "%s", path);
-		err = text_take(&t, &own);
-		err = err ? err : load_table(d, own, s);
-	}
+	if (*path)
+		err = select_load_one(d, path, s);
 	err = err ? err : install_find(NAME, &installed);
 	if (!err && installed)
 		err = load_table(d, installed, s);
-	if (!err && !own && !installed) {
+	if (!err && !*path && !installed) {
 		err = goal_diags_source(d, NAME, NULL, 0);
 		if (err >= 0)
 			goal_diag(d, GOAL_ERROR, (struct goal_loc){ .file = (uint16_t)err }, NULL,
@@ -333,13 +375,18 @@ static bool range_contains(const struct select_range *r, uint64_t v)
 	return v >= r->min && v <= r->max;
 }
 
-const char *select_misfit(const struct select_row *r, const struct select_call *call)
+bool select_takes_ranks(const struct select_row *r, uint64_t ranks)
 {
 	static const uint64_t mask[] = { [SELECT_EVEN] = 1, [SELECT_NODE] = 0 };
-	const uint64_t bits = r->shape == SELECT_POW2 ? call->ranks - 1 : mask[r->shape];
+	const uint64_t bits = r->shape == SELECT_POW2 ? ranks - 1 : mask[r->shape];
 
+	return range_contains(&r->ranks, ranks) && !(ranks & bits);
+}
+
+const char *select_misfit(const struct select_row *r, const struct select_call *call)
+{
 	return strcmp(r->collective, call->collective) != 0				   ? "collective" :
-	       !range_contains(&r->ranks, call->ranks) || call->ranks & bits		   ? "ranks" :
+	       !select_takes_ranks(r, call->ranks)					   ? "ranks" :
 	       r->shape == SELECT_NODE && call->apart					   ? "nodes" :
 	       !range_contains(&r->bytes, call->bytes)					   ? "bytes" :
 	       r->op > call->op								   ? "op" :

@@ -4,15 +4,16 @@
 #ifndef COMPILER_SELECT_H
 #define COMPILER_SELECT_H
 
+#include "compiler/collectives/collective.h"
 #include "lang/loc.h"
 #include "util/mem.h"
 #include "util/options.h"
+#include "util/text.h"
 
 #include <stdbool.h>
 
 /* Topology of the communicator. Most collectives do not depend on it. The options --topology list the words in this order. */
 enum select_topology { SELECT_NONE, SELECT_CART, SELECT_GRAPH, SELECT_TOPOLOGIES };
-
 
 /* Classes of operations, each a subset of the previous one. Built-in operations are commutative and may also be applied to
  * any part of an element. A collective without an operation counts as built-in. */
@@ -38,7 +39,7 @@ struct select_row {
 	struct goal_loc at;
 	const char *text; /* text of the row without the comment, not NUL-terminated */
 	size_t len;
-	char *collective;
+	const char *collective; /* a name of collective_name() */
 	struct select_range ranks, bytes;
 	enum select_shape shape;
 	enum select_op op; /* the row takes this class of operations and all classes after it */
@@ -58,11 +59,16 @@ struct select {
 	VEC(struct select_row) rows;
 };
 
-/* Reads the user's table, unless path is empty, and then the installed one, if it exists. Errors are reported as
- * diagnostics, which borrow from s. Returns 0, -ERR_SYNTAX, -ERR_NOMEM, or -ERR_SYS if no table can be read. */
+/* Reads the user's table, unless path is empty, and then the installed one, if it exists. A row that no call reaches is an error.
+ * Errors are reported as diagnostics, which borrow from s. Returns 0, -ERR_SYNTAX, -ERR_NOMEM, or -ERR_SYS if no table can be
+ * read. */
 int select_load(struct goal_diags *d, const char *path, struct select *s);
+/* Reads one table and no other, and returns as select_load(). */
+int select_load_one(struct goal_diags *d, const char *path, struct select *s);
 void select_free(struct select *s);
 
+/* True if a number of ranks is in the row's range and has its shape. */
+bool select_takes_ranks(const struct select_row *row, uint64_t ranks);
 /* Returns the first part of a row that does not match a call: "collective", "ranks", "nodes", "bytes", "op" or "topology"; NULL
  * if the row takes the call. */
 const char *select_misfit(const struct select_row *row, const struct select_call *call);
@@ -71,5 +77,24 @@ const struct select_row *select_find(const struct select *s, const struct select
 /* Stores the path of a row's schedule, owned by the caller: the file beside the table or, if there is none, the
  * installed file. */
 int select_path(const struct select *s, const struct select_row *row, char **path);
+
+/* ---- calls and rows (select_cover.c) ---- */
+
+/* Rows that no call reaches, because rows above take all their calls; and for each collective the call with the fewest ranks
+ * that no row takes, if there is one. */
+struct select_cover {
+	VEC(const struct select_row *) unreached;
+	VEC(struct select_call) gaps;
+};
+/* Compares all calls of the collectives that the rows `first` to end - 1 name with these rows. Returns 0 or -ERR_NOMEM; the
+ * caller frees *out with select_cover_free() in any case. */
+int select_cover(const struct select *s, size_t first, size_t end, struct select_cover *out);
+void select_cover_free(struct select_cover *c);
+
+/* ---- rows and schedules (select_fit.c) ---- */
+
+/* True if the schedule fits its row, by what the binary says without being run: the collective, the operation, the number of
+ * ranks, the count, and the parameters. claim is that of claim_open_named(). Otherwise adds the reason to *why. */
+bool select_fits(const struct select_row *row, const struct bin *b, const struct claim *claim, struct text *why);
 
 #endif

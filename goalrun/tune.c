@@ -319,7 +319,7 @@ static int check_options(const struct goalrun *g)
 {
 	if (!collective_known(g->tune))
 		return usage("there is no collective %s", g->tune);
-	if (strstr(g->tune, "eighbor"))
+	if (collective_near(g->tune))
 		return usage("--tune is not for %s: its time depends on the neighbours", g->tune);
 	if (!g->o.nranks)
 		return usage("--tune needs the number of ranks: -n");

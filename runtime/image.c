@@ -46,6 +46,7 @@ void rt_image_unref(struct rt_image *i)
 		return;
 	claim_close(&i->claim);
 	ir_recall_fini(&i->recall);
+	free(i->selected);
 	free(i->data);
 	free(i);
 }

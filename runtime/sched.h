@@ -20,6 +20,7 @@ struct rt_image {
 	struct claim claim; /* the collective named by implements, whose definition gives the sizes of its buffers */
 	bool sized; /* the sizes of buffers have to be compared with the definition at bind */
 	struct ir_recall recall;
+	char *selected; /* position of the row of a selection table that names the schedule, as "FILE:LINE"; or NULL */
 };
 
 struct mpix_sched {

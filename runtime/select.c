@@ -112,6 +112,22 @@ static int find_binary(const struct select_row *row, const char *path, char **bi
 	return err;
 }
 
+/* Checks that a schedule fits its row, and keeps the position of the row for messages of binding. */
+static int check_row(struct mpix_sched_ctx *ctx, const struct select_row *row, struct rt_image *image)
+{
+	const char *table = ctx->selected->rows.tables.at[row->table].path;
+	struct text why = { 0 }, at = { 0 };
+	int err = 0;
+
+	text_add(&at, "%s:%u", table, row->at.line);
+	if (text_take(&at, &image->selected))
+		return rt_fail(ctx, -ERR_NOMEM);
+	if (!select_fits(row, &image->bin, &image->claim, &why))
+		err = why.err ? rt_fail(ctx, why.err) : rt_error(ctx, -ERR_CLAIM, "%s: %s", image->selected, why.at);
+	free(why.at);
+	return err;
+}
+
 /* Loads the schedule of a row from its file, and keeps it. *own: the row's passes with the nodes of the group, or NULL. */
 static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row, char **own, MPIX_Sched *out)
 {
@@ -121,6 +137,7 @@ static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row,
 					   .ndefines = row->defines.v.n,
 					   .passes = *own ? *own : row->passes };
 	struct rt_compiled c = { .row = row, .passes = *own };
+	MPIX_Sched made = NULL;
 	char *path, *binary = NULL;
 	int err = select_path(&s->rows, row, &path), rc = MPIX_SCHED_ERR_SYS;
 
@@ -128,15 +145,21 @@ static int compile_row(struct mpix_sched_ctx *ctx, const struct select_row *row,
 		return -rt_fail(ctx, err);
 	err = *own ? 0 : find_binary(row, path, &binary);
 	if (!err && binary)
-		rc = rt_sched_load(ctx, binary, &o, out);
+		rc = rt_sched_load(ctx, binary, &o, &made);
 	/* A binary of another version is no error while the text is there. */
 	if (!err && rc)
-		rc = rt_sched_load(ctx, path, &o, out);
+		rc = rt_sched_load(ctx, path, &o, &made);
 	free(binary);
 	free(path);
 	if (err || rc)
 		return err ? -rt_fail(ctx, err) : rc;
-	c.image = (*out)->image;
+	c.image = made->image;
+	rc = -check_row(ctx, row, c.image);
+	if (rc) {
+		rt_sched_unref(made);
+		return rc;
+	}
+	*out = made;
 	if (!VEC_PUSH(&s->compiled, c)) { /* otherwise later calls load it again */
 		atomic_fetch_add(&c.image->refs, 1);
 		*own = NULL;
@@ -195,8 +218,9 @@ int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, M
 	if (!rc && !row && !collective_known(c->collective))
 		rc = -rt_error(ctx, -ERR_ARG, "there is no collective %s", c->collective);
 	else if (!rc && !row)
-		rc = -rt_error(ctx, -ERR_UNSUPPORTED, "no row of the selection table is for this call of %s",
-			       c->collective);
+		rc = -rt_error(ctx, -ERR_UNSUPPORTED,
+			       "no row of the selection table is for this call of %s: %" PRIu64 " ranks, %" PRIu64 " bytes",
+			       c->collective, call.ranks, call.bytes);
 	if (!rc && row->passes && passes_open(row->passes))
 		rc = -find_nodes(&group->g, row->passes, &own);
 	rc = rc ? rc : load_row(ctx, row, &own, sched);

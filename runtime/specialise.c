@@ -137,9 +137,13 @@ static int check_sizes(struct mpix_sched *s, const struct bin_args *a, bool inpl
 static int not_special(struct mpix_sched *s, int err, const struct ir_fault *fault)
 {
 	const struct bin *b = &s->image->bin;
+	const char *selected = s->image->selected;
 
 	if (err == -ERR_NOMEM)
 		return rt_fail(s->ctx, err);
+	if (err == -ERR_ASSERT && selected)
+		return rt_error(s->ctx, err, "the row %s selects a schedule that is not for this call: %s", selected,
+				bin_str(b, fault->what));
 	if (err == -ERR_ASSERT || err == -ERR_FAULT)
 		return rt_error(s->ctx, err, "%s", bin_str(b, fault->what));
 	if (err == -ERR_PARAM || err == -ERR_UNKNOWN)

@@ -26,13 +26,30 @@ const char *collective_defined_as(const char *name)
 	return name;
 }
 
-bool collective_known(const char *name)
+const char *collective_name(const char *name)
 {
-	name = collective_defined_as(name);
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(names[i], name))
-			return true;
-	return false;
+			return names[i];
+	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+		if (!strcmp(same[i][0], name))
+			return same[i][0];
+	return NULL;
+}
+
+bool collective_known(const char *name)
+{
+	return collective_name(name) != NULL;
+}
+
+bool collective_reduces(const char *name)
+{
+	return strstr(name, "educe") || strstr(name, "scan") || strstr(name, "Scan");
+}
+
+bool collective_near(const char *name)
+{
+	return strstr(name, "eighbor") != NULL;
 }
 
 struct nearest collective_nearest(const char *name)

@@ -12,6 +12,11 @@
 const char *collective_defined_as(const char *name);
 /* True if a collective of that name is defined. */
 bool collective_known(const char *name);
+/* Returns the collective's own name, which is static, so that equal names are equal pointers; NULL if there is none of that name. */
+const char *collective_name(const char *name);
+/* True for collectives with an operation, and for collectives of neighbours in a grid or a graph. The names say so. */
+bool collective_reduces(const char *name);
+bool collective_near(const char *name);
 /* Searches the names of all collectives for the nearest one to an unknown name. */
 struct nearest collective_nearest(const char *name);
 

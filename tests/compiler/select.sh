@@ -16,23 +16,6 @@ chosen() { goalc --select "$@" 2>err | sed 's/.*-> *//'; }
 
 check select.parses goalc --select MPI_Bcast -n 2 >/dev/null
 
-# Each row: its schedule is there, implements the collective, and takes its parameters and passes; where the row is for
-# any operation the schedule does not need one that commutes.
-rows=0
-while read -r collective ranks _ op _ _ file rest; do
-	rows=$((rows + 1))
-	path=$ROOT/schedules/$file
-	# shellcheck disable=SC2086
-	if ! goalc "$path" $rest -o row.bin 2>err; then
-		fail "select.row $collective $file: $(head -n 1 err)"
-	elif ! tr '\n' ' ' <"$path" | grep -qE "schedule [a-z0-9_]+( *\([^)]*\))? +implements $collective( commutative)?( reproducible)? +buffer"; then
-		fail "select.row $file does not implement $collective"
-	elif [ "$op" = any ] && grep -qE "implements $collective commutative" "$path"; then
-		fail "select.row $collective $ranks: $file is only for operations that commute"
-	fi
-done < <(sed 's/#.*//; /^[[:space:]]*$/d' "$table")
-check select.rows test $rows -gt 10
-
 # There is no hole: each collective, size, block and kind of operation has a row; those of neighbours are called on a
 # grid or a graph.
 collectives=$(sed -n 's/^schedule \([A-Za-z_]*\).*/\1/p' "$ROOT/compiler/collectives/collectives.goal" |
@@ -257,4 +240,16 @@ refused()
 refused table "the schedule's text has errors: $PWD/bad.table:1:1: error: there is no collective x" 'x'
 refused file "a system call failed: $PWD/none.goal: No such file or directory" "MPI_Bcast any any any any -> none.goal"
 refused parameter 'the schedule has no parameter k' "MPI_Bcast $row -D k=3"
+refused unreached "bad.table:3:1: error: no call comes to this row: lines 1, 2 take all" "MPI_Bcast any 0-49 any any -> bcast_linear.goal
+MPI_Bcast any 50-99 any any -> bcast_linear.goal
+MPI_Bcast 2-8 0-99 any any -> bcast_linear.goal"
+refused other "$PWD/bad.table:2: scatter_linear.goal implements MPI_Scatter, not MPI_Bcast" "
+MPI_Bcast any any any any -> scatter_linear.goal"
+refused given "$PWD/bad.table:1: -D root: the caller of MPI_Bcast gives root its value" "MPI_Bcast $row -D root=0"
+goalc "$ROOT/schedules/bcast_linear.goal" -n 3 -o three.bin
+refused ranks "$PWD/bad.table:1: three.bin is a binary for 3 ranks, and the row for other numbers of ranks, too" \
+	"MPI_Bcast any any any any -> three.bin"
+sed 's/^rank r of p {/&\n  assert p > 1, "it is for two ranks at least"/' "$ROOT/schedules/bcast_linear.goal" >two.goal
+refused assertion "the row $PWD/bad.table:1 selects a schedule that is not for this call: it is for two ranks at least" \
+	"MPI_Bcast any any any any -> two.goal"
 finish

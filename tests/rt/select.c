@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * MPIX_Sched_select as an MPI library would use it: what is selected fits the call and works, on the first time and
- * from the context's memory. "select refused" instead expects that a bcast is refused, and prints how; "select apart" selects on
- * several nodes. The table is that of GOAL_SELECT, if it is set, and the installed one. */
+ * from the context's memory. "select refused" instead expects that a bcast is refused when it is selected or bound, and prints
+ * how; "select apart" selects on several nodes. The table is that of GOAL_SELECT, if it is set, and the installed one. */
 #include "tests/rt/team.h"
 
 #include <stdio.h>
@@ -129,10 +129,17 @@ static int refused(struct member *m)
 {
 	const struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Bcast", .count = 1 };
 	char text[512];
-	MPIX_Sched sched;
+	void *buffers[] = { text };
+	const struct MPIX_Sched_bind bind = { .struct_size = sizeof bind, .buffers = buffers, .nbuffers = 1, .count = 1 };
+	MPIX_Sched_request req = NULL;
+	MPIX_Sched sched = NULL;
 	int err = MPIX_Sched_select(m->group, &call, &sched);
 
-	NEED(err);
+	if (!err) {
+		err = MPIX_Sched_init(sched, m->group, &bind, &req);
+		CALL(MPIX_Sched_unload(&sched));
+	}
+	NEED(err && !sched && !req);
 	MPIX_Sched_error_detail(m->ctx, text, sizeof text);
 	if (m->rank == 0)
 		printf("%s: %s\n", MPIX_Sched_error_string(err), text);

@@ -21,6 +21,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_placement,
 	&suite_rounds,
 	&suite_board,
+	&suite_select,
 	&suite_split,
 	&suite_sweep,
 	&suite_svg,

@@ -31,6 +31,7 @@ extern const struct unit_suite suite_placement;
 extern const struct unit_suite suite_rounds;
 extern const struct unit_suite suite_board;
 extern const struct unit_suite suite_split;
+extern const struct unit_suite suite_select;
 extern const struct unit_suite suite_sweep;
 extern const struct unit_suite suite_svg;
 extern const struct unit_suite suite_umwait;
