@@ -10,13 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Returns the last row of table 0 for a collective, or NULL. */
-static const struct select_row *last_row(const struct select *s, const char *collective)
+/* Returns the last row of table 0 for calls of this collective and kind, or NULL. */
+static const struct select_row *last_row(const struct select *s, const struct select_call *call)
 {
 	const struct select_row *last = NULL;
 
 	for (size_t i = 0; i < s->rows.n; i++)
-		if (!s->rows.at[i].table && s->rows.at[i].collective == collective)
+		if (!s->rows.at[i].table && s->rows.at[i].collective == call->collective &&
+		    s->rows.at[i].reproducible == call->reproducible)
 			last = &s->rows.at[i];
 	return last;
 }
@@ -31,13 +32,13 @@ static int check_gaps(struct check_table *t, bool partial)
 
 	for (size_t i = 0; i < cover.gaps.n && !err; i++) {
 		const struct select_call *gap = &cover.gaps.at[i];
-		const struct select_row *row = last_row(&t->s, gap->collective);
+		const struct select_row *row = last_row(&t->s, gap);
 
 		if (row)
 			goal_diag(t->d, GOAL_ERROR, row->at, NULL,
-				  "no row takes %s with %" PRIu64 " rank%s and %" PRIu64 " bytes%s%s%s%s", gap->collective, gap->ranks,
+				  "no row takes %s with %" PRIu64 " rank%s and %" PRIu64 " bytes%s%s%s%s%s", gap->collective, gap->ranks,
 				  gap->ranks == 1 ? "" : "s", gap->bytes, ops[gap->op], topologies[gap->topology],
-				  gap->apart ? ", on several nodes" : "",
+				  gap->apart ? ", on several nodes" : "", gap->reproducible ? ", reproducibly" : "",
 				  partial ? "" : "; --partial leaves such calls to the installed table");
 	}
 	select_cover_free(&cover);

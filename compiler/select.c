@@ -81,10 +81,10 @@ static char *copy_word(struct reader *x)
 	return s;
 }
 
-/* Reads a word that must be one of `names`, and returns its index in them. */
+/* Returns the index of the current word in `names`, of which it must be one. */
 static unsigned one_of(struct reader *x, const char *what, const char *const *names, size_t n)
 {
-	int i = need_word(x, what) ? option_name_index(names, n, x->word, x->len) : 0;
+	int i = x->err ? 0 : option_name_index(names, n, x->word, x->len);
 
 	if (i < 0) {
 		char word[64];
@@ -131,6 +131,26 @@ static void parse_range(struct reader *x, const char *what, struct select_range 
 		      shape ? ", perhaps with :pow2, :even or :node" : " with K, M or G", (int)x->len, x->word);
 	else if (r->min > r->max)
 		WRONG(x, "%s %.*s is empty", what, (int)x->len, x->word);
+}
+
+/* Parses "any", "commutative" or "builtin", with ":reproducible" behind it or without. */
+static void parse_op(struct reader *x, struct select_row *row)
+{
+	static const char *const ops[SELECT_OPS] = { "any", "commutative", "builtin" };
+	static const char mark[] = ":reproducible";
+	const size_t len = strlen(mark);
+
+	if (!need_word(x, "kind of operation"))
+		return;
+	row->reproducible = x->len > len && !memcmp(x->word + x->len - len, mark, len);
+	x->len -= row->reproducible ? len : 0;
+	row->op = (enum select_op)one_of(x, "kind of operation", ops, SELECT_OPS);
+	if (!row->reproducible || x->err)
+		return;
+	if (!collective_reduces(row->collective))
+		WRONG(x, "%s has no operation, so its calls are not reproducible or otherwise", row->collective);
+	else if (row->bytes.min || row->bytes.max != UINT64_MAX || row->shape == SELECT_NODE)
+		WRONG(x, "reproducible results depend on neither bytes nor nodes: the row has to be for any bytes, without :node");
 }
 
 static void parse_define(struct reader *x, struct select_row *row)
@@ -190,15 +210,15 @@ static void parse_collective(struct reader *x, struct select_row *row)
 /* Reads a row of the form: COLLECTIVE RANKS BYTES OP TOPOLOGY -> FILE [-D name=value]... [-T pass]... */
 static void read_row(struct reader *x)
 {
-	static const char *const ops[SELECT_OPS] = { "any", "commutative", "builtin" };
 	struct select_row row = { .table = (unsigned)x->s->tables.n - 1, .text = x->word };
 
 	x->next = x->word;
 	parse_collective(x, &row);
 	parse_range(x, "the number of ranks", &row.ranks, &row.shape);
 	parse_range(x, "the number of bytes", &row.bytes, NULL);
-	row.op = (enum select_op)one_of(x, "kind of operation", ops, SELECT_OPS);
-	row.topology = (enum select_topology)one_of(x, "topology", topologies, SELECT_TOPOLOGIES);
+	parse_op(x, &row);
+	if (need_word(x, "topology"))
+		row.topology = (enum select_topology)one_of(x, "topology", topologies, SELECT_TOPOLOGIES);
 	if (need_word(x, "->") && (x->len != 2 || memcmp(x->word, "->", 2) != 0))
 		WRONG(x, "-> is expected here, not %.*s", (int)x->len, x->word);
 	if (need_word(x, "the file of the schedule"))
@@ -224,7 +244,7 @@ static void read_row(struct reader *x)
 /* True if row a takes some call that row b takes. */
 static bool rows_meet(const struct select_row *a, const struct select_row *b)
 {
-	return a->collective == b->collective && a->ranks.min <= b->ranks.max && a->ranks.max >= b->ranks.min &&
+	return select_alike(a, b) && a->ranks.min <= b->ranks.max && a->ranks.max >= b->ranks.min &&
 	       a->bytes.min <= b->bytes.max && a->bytes.max >= b->bytes.min &&
 	       (a->topology == SELECT_NONE || b->topology == SELECT_NONE || a->topology == b->topology);
 }
@@ -232,7 +252,7 @@ static bool rows_meet(const struct select_row *a, const struct select_row *b)
 /* True if row a takes all calls that row b takes. */
 static bool row_covers(const struct select_row *a, const struct select_row *b)
 {
-	return a->collective == b->collective && a->ranks.min <= b->ranks.min && a->ranks.max >= b->ranks.max &&
+	return select_alike(a, b) && a->ranks.min <= b->ranks.min && a->ranks.max >= b->ranks.max &&
 	       (a->shape == SELECT_ALL || a->shape == b->shape) && a->bytes.min <= b->bytes.min && a->bytes.max >= b->bytes.max &&
 	       a->op <= b->op && (a->topology == SELECT_NONE || a->topology == b->topology);
 }
@@ -389,7 +409,7 @@ const char *select_misfit(const struct select_row *r, const struct select_call *
 	       !select_takes_ranks(r, call->ranks)					   ? "ranks" :
 	       r->shape == SELECT_NODE && call->apart					   ? "nodes" :
 	       !range_contains(&r->bytes, call->bytes)					   ? "bytes" :
-	       r->op > call->op								   ? "op" :
+	       r->op > call->op || r->reproducible != call->reproducible		   ? "op" :
 	       r->topology != SELECT_NONE && r->topology != call->topology ? "topology" : NULL;
 }
 

@@ -27,6 +27,7 @@ struct select_call {
 	uint64_t ranks, bytes; /* number of ranks; bytes of one block */
 	enum select_op op;
 	enum select_topology topology;
+	bool reproducible; /* true if the result may depend on nothing but the data, the number of ranks and the root */
 	bool apart; /* true if not all messages go through shared memory: the ranks are on several nodes */
 };
 
@@ -43,11 +44,18 @@ struct select_row {
 	struct select_range ranks, bytes;
 	enum select_shape shape;
 	enum select_op op; /* the row takes this class of operations and all classes after it */
+	bool reproducible; /* the row takes calls that ask for this, and no others */
 	enum select_topology topology; /* SELECT_NONE: any topology */
 	char *file;
 	struct defines defines; /* definitions -D of the row, each a single number */
 	char *passes; /* list of passes as in passes.h, or NULL */
 };
+
+/* True if two rows take calls of the same collective, which all ask for reproducible results or all do not. */
+static inline bool select_alike(const struct select_row *a, const struct select_row *b)
+{
+	return a->collective == b->collective && a->reproducible == b->reproducible;
+}
 
 struct select_table {
 	char *path, *text;
@@ -86,7 +94,8 @@ struct select_cover {
 	VEC(const struct select_row *) unreached;
 	VEC(struct select_call) gaps;
 };
-/* Compares all calls of the collectives that the rows `first` to end - 1 name with these rows. Returns 0 or -ERR_NOMEM; the
+/* Compares all calls of the collectives that the rows `first` to end - 1 name with these rows. Rows for reproducible calls are
+ * compared with such calls, as far as the operation is of a class that one of these rows takes. Returns 0 or -ERR_NOMEM; the
  * caller frees *out with select_cover_free() in any case. */
 int select_cover(const struct select *s, size_t first, size_t end, struct select_cover *out);
 void select_cover_free(struct select_cover *c);

@@ -33,7 +33,7 @@ struct cuts {
 };
 
 struct sweep {
-	struct swept_row *rows; /* those of one collective, in order */
+	struct swept_row *rows; /* those of one collective that are alike, in order */
 	struct swept_row **active; /* those that take numbers of ranks of the current interval */
 	size_t nrows, nactive;
 	uint64_t calls; /* the combinations that calls of the collective have, for one shape */
@@ -48,15 +48,15 @@ static unsigned bit_of(bool apart, enum select_topology topology, enum select_op
 	return apart * PLACES + topology * OPS + (SELECT_BUILTIN - op);
 }
 
-/* Returns the combinations that calls of a collective have. */
-static uint64_t calls_of(const char *collective)
+/* Returns the combinations that calls of a collective have, for one shape. Operations are of the class `least` or a later one. */
+static uint64_t calls_of(const char *collective, enum select_op least)
 {
 	const bool reduces = collective_reduces(collective), near = collective_near(collective);
 	uint64_t calls = 0;
 
 	for (unsigned apart = 0; apart < 2; apart++)
 		for (unsigned t = near ? SELECT_CART : SELECT_NONE; t < SELECT_TOPOLOGIES; t++)
-			for (unsigned op = reduces ? SELECT_ANY_OP : SELECT_BUILTIN; op < SELECT_OPS; op++)
+			for (unsigned op = reduces ? least : SELECT_BUILTIN; op < SELECT_OPS; op++)
 				calls |= (uint64_t)1 << bit_of(apart, t, op);
 	return calls;
 }
@@ -166,6 +166,7 @@ static void note_gap(struct sweep *w, uint64_t left, uint64_t ranks, uint64_t by
 					       .bytes = bytes,
 					       .op = SELECT_BUILTIN - bit % OPS,
 					       .topology = bit / OPS % SELECT_TOPOLOGIES,
+					       .reproducible = w->rows[0].row->reproducible,
 					       .apart = bit / PLACES };
 	}
 }
@@ -227,12 +228,23 @@ static int note_found(const struct sweep *w, struct select_cover *out)
 	return err;
 }
 
-/* True if row i is the first one of its collective. */
-static bool is_first(const struct select *s, size_t first, size_t i)
+/* Takes the rows that are like row i, unless one of them comes before it. Returns whether there are any. */
+static bool take_rows(struct sweep *w, const struct select *s, size_t first, size_t i, size_t end)
 {
-	while (first < i && s->rows.at[first].collective != s->rows.at[i].collective)
+	const struct select_row *rows = s->rows.at;
+	enum select_op least = SELECT_BUILTIN;
+
+	w->nrows = 0;
+	while (first < i && !select_alike(&rows[first], &rows[i]))
 		first++;
-	return first == i;
+	for (size_t k = i; k < end && first == i; k++) {
+		if (!select_alike(&rows[k], &rows[i]))
+			continue;
+		w->rows[w->nrows++] = make_swept(&rows[k]);
+		least = rows[k].op < least ? rows[k].op : least;
+	}
+	w->calls = calls_of(rows[i].collective, rows[i].reproducible ? least : SELECT_ANY_OP);
+	return w->nrows;
 }
 
 int select_cover(const struct select *s, size_t first, size_t end, struct select_cover *out)
@@ -243,14 +255,10 @@ int select_cover(const struct select *s, size_t first, size_t end, struct select
 
 	*out = (struct select_cover){ 0 };
 	for (size_t i = first; i < end && !err; i++) {
-		if (!is_first(s, first, i))
+		if (!take_rows(&w, s, first, i, end))
 			continue;
-		w.nrows = w.ranks.v.n = 0;
+		w.ranks.v.n = 0;
 		w.gap = (struct select_call){ 0 };
-		w.calls = calls_of(s->rows.at[i].collective);
-		for (size_t k = i; k < end; k++)
-			if (s->rows.at[k].collective == s->rows.at[i].collective)
-				w.rows[w.nrows++] = make_swept(&s->rows.at[k]);
 		err = sweep_ranks(&w);
 		err = err ? err : note_found(&w, out);
 	}

@@ -70,6 +70,8 @@ bool select_fits(const struct select_row *row, const struct bin *b, const struct
 	else if (row->op == SELECT_ANY_OP && b->meta->flags & BIN_F_COMMUTATIVE)
 		text_add(why, "%s is for operations that commute, and the row for any operation: it has to say commutative or builtin",
 			 row->file);
+	else if (row->reproducible && !(b->meta->flags & BIN_F_REPRODUCIBLE))
+		text_add(why, "%s is not marked as reproducible, and the row is for calls that ask for it", row->file);
 	else if (b->meta->nranks && (row->ranks.min != b->meta->nranks || row->ranks.max != b->meta->nranks))
 		text_add(why, "%s is a binary for %u ranks, and the row for other numbers of ranks, too", row->file, b->meta->nranks);
 	else if (b->meta->count != BIN_ANY_COUNT)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Prints lists, schedules, rows of selection tables, and the cost model, for goalc. */
 #include "compiler/collectives/collective.h"
+#include "compiler/collectives/names.h"
 #include "compiler/goalc.h"
 #include "compiler/ir/loggopsim.h"
 #include "compiler/passes/passes.h"
@@ -357,7 +358,7 @@ int goalc_verified_json(const struct goalc *c, const struct bin *b, const struct
 
 /* ---- selection and model ---- */
 
-/* Sets the properties of the call that -D gives: "bytes" and "commutative". */
+/* Sets the properties of the call that -D gives. */
 static int define_call(const struct goalc *c, struct select_call *call)
 {
 	for (size_t i = 0; i < c->defines.v.n; i++) {
@@ -373,8 +374,12 @@ static int define_call(const struct goalc *c, struct select_call *call)
 			return usage("-D commutative is 0 or 1");
 		else if (!strcmp(d->name, "nodes"))
 			call->apart = d->value[0] > 1;
+		else if (!strcmp(d->name, "reproducible") && d->value[0] <= 1)
+			call->reproducible = d->value[0] && collective_reduces(c->collective);
+		else if (!strcmp(d->name, "reproducible"))
+			return usage("-D reproducible is 0 or 1");
 		else
-			return usage("with --select, -D is bytes, commutative or nodes, not %s", d->name);
+			return usage("with --select, -D is bytes, commutative, reproducible or nodes, not %s", d->name);
 	}
 	return 0;
 }

@@ -182,12 +182,12 @@ struct MPIX_Sched_call {
 	MPIX_Sched_type type;
 	MPIX_Sched_op op; /* user-defined operation; NULL: an operation of the library, or none */
 	enum MPIX_Sched_topology topology;
+	int reproducible; /* 1: the bits of a reduction may depend only on the data, the number of ranks and the root */
 };
 
-/* Loads the schedule that the selection table (select.table(5)) has for a call in a group, with the parameters and
- * passes of its row. The function is local, but all ranks of the group have to pass the same arguments; they then get the same
- * schedule. Fails with ERR_UNSUPPORTED if no row fits the call. The context caches compiled schedules, so that selecting
- * one again is cheap. */
+/* Loads the schedule that the selection table (select.table(5)) has for a call in a group, with the parameters and passes of its
+ * row. The function is local, but all ranks of the group have to pass the same arguments; they then get the same schedule.
+ * Fails with ERR_UNSUPPORTED if no row fits the call. The context keeps compiled schedules, so that to select again is cheap. */
 MPIX_SCHED_API int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *call, MPIX_Sched *sched);
 
 /* ---- requests ---- */

@@ -43,7 +43,8 @@ static bool are_apart(const struct be_group *g)
 	return false;
 }
 
-static int to_call(const struct MPIX_Sched_call *c, const struct be_group *g, struct select_call *out)
+/* `always`: all reductions are to be reproducible. */
+static int to_call(const struct MPIX_Sched_call *c, const struct be_group *g, bool always, struct select_call *out)
 {
 	size_t per = c->type ? c->type->layout.per : 1;
 	enum MPIX_Sched_basic basic = c->type ? c->type->basic : c->basic;
@@ -54,6 +55,7 @@ static int to_call(const struct MPIX_Sched_call *c, const struct be_group *g, st
 				     .ranks = g->size,
 				     .op = !c->op ? SELECT_BUILTIN : c->op->commutes ? SELECT_COMMUTATIVE : SELECT_ANY_OP,
 				     .topology = (enum select_topology)c->topology,
+				     .reproducible = (c->reproducible || always) && collective_reduces(c->collective),
 				     .apart = are_apart(g) };
 	if (__builtin_mul_overflow(c->count, per * rt_basic_size(basic), &out->bytes))
 		out->bytes = UINT64_MAX;
@@ -187,7 +189,7 @@ static const struct select_row *find_row(struct rt_selected *s, const struct sel
 	const struct select_row *row;
 
 	if (s->found && l->ranks == call->ranks && l->bytes == call->bytes && l->op == call->op && l->topology == call->topology &&
-	    l->apart == call->apart && !strcmp(l->collective, call->collective))
+	    l->reproducible == call->reproducible && l->apart == call->apart && !strcmp(l->collective, call->collective))
 		return s->found;
 	row = select_find(&s->rows, call);
 	if (row) {
@@ -203,13 +205,16 @@ int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, M
 	const struct select_row *row;
 	struct mpix_sched_ctx *ctx;
 	struct select_call call;
+	long always;
 	char *own = NULL; /* passes of the row, with the nodes of the group */
 	int rc = 0;
 
 	if (!group || !c || c->struct_size < sizeof *c || !c->collective || !sched)
 		return MPIX_SCHED_ERR_ARG;
 	ctx = group->g.ctx;
-	if (to_call(c, &group->g, &call))
+	if (rt_env(ctx, ENV_GOAL_REPRODUCIBLE, &always))
+		return MPIX_SCHED_ERR_ARG;
+	if (to_call(c, &group->g, always, &call))
 		return -rt_error(ctx, -ERR_ARG, "there is no such type or topology");
 	pthread_mutex_lock(&ctx->select_lock);
 	if (!ctx->selected)
@@ -219,8 +224,8 @@ int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, M
 		rc = -rt_error(ctx, -ERR_ARG, "there is no collective %s", c->collective);
 	else if (!rc && !row)
 		rc = -rt_error(ctx, -ERR_UNSUPPORTED,
-			       "no row of the selection table is for this call of %s: %" PRIu64 " ranks, %" PRIu64 " bytes",
-			       c->collective, call.ranks, call.bytes);
+			       "no row of the selection table is for this call of %s: %" PRIu64 " ranks, %" PRIu64 " bytes%s",
+			       c->collective, call.ranks, call.bytes, call.reproducible ? ", reproducibly" : "");
 	if (!rc && row->passes && passes_open(row->passes))
 		rc = -find_nodes(&group->g, row->passes, &own);
 	rc = rc ? rc : load_row(ctx, row, &own, sched);

@@ -45,7 +45,7 @@ awk '
 		return v >= limit(substr(s, 1, p - 1)) && (a == "" || v <= limit(a))
 	}
 	function pow2(v) { while (v % 2 == 0) v /= 2; return v == 1 }
-	NR == FNR { sub(/#.*/, ""); if (NF) { n++; c[n] = $1; r[n] = $2; b[n] = $3; o[n] = $4; t[n] = $5; f[n] = $7 }; next }
+	NR == FNR { sub(/#.*/, ""); if (NF && !/:reproducible/) { n++; c[n] = $1; r[n] = $2; b[n] = $3; o[n] = $4; t[n] = $5; f[n] = $7 }; next }
 	{
 		for (i = 1; i <= n; i++) {
 			k = split(r[i], part, ":")
@@ -112,6 +112,7 @@ check select.not_pow2 test "$(own MPI_Bcast -n 12 -D bytes=2049)" = bcast_binomi
 printf '%s\n' 'MPI_Bcast 2-8:node any any any -> bcast_chain.goal' >node.table
 check select.node test "$(chosen MPI_Bcast -n 8 -D nodes=1 --table node.table)" = bcast_chain.goal
 check select.nodes test "$(chosen MPI_Bcast -n 8 -D nodes=2 --table node.table)" = bcast_binomial.goal
+check select.reproduces test "$(own MPI_Reduce -n 4 -D bytes=1M -D reproducible=1)" = reduce_binomial.goal
 check select.commutes test "$(own MPI_Reduce -n 4)" = 'reduce_chain.goal -D segments=2'
 check select.commutes_too test "$(own MPI_Reduce -n 4 -D commutative=1)" = 'reduce_chain.goal -D segments=2'
 check select.does_not test "$(own MPI_Reduce -n 4 -D commutative=0)" = 'reduce_binomial.goal -T fuse'
@@ -197,6 +198,7 @@ status no_collective 2 goalc --select MPI_Nothing -n 2
 status no_ranks 2 goalc --select MPI_Bcast
 status range 2 goalc --select MPI_Bcast -n 2-4
 status no_topology 2 goalc --select MPI_Bcast -n 2 --topology torus
+status not_reproducible 1 goalc --select MPI_Reduce_scatter -n 4 -D commutative=0 -D reproducible=1
 status unknown_value 2 goalc --select MPI_Bcast -n 2 -D byte=2
 status goalrun_list 2 goalrun --select MPI_Bcast -n 2 --type byte,int32
 status goalrun_schedule 2 goalrun --select MPI_Bcast -n 2 mine.goal
@@ -229,6 +231,7 @@ MPI_Scan       any  any    any          any   -> scan_binomial.goal
 END
 export GOAL_SELECT=$PWD/rt.table
 program select.library 120 "$BUILD/tests/rt-select" && ok select.library
+check select.reproducible env GOAL_SELECT= GOAL_REPRODUCIBLE=1 timeout 60 "$BUILD/tests/rt-select" reproducible
 check select.apart env TEAM_TRANSPORT=app TEAM_NODES=2 timeout 60 "$BUILD/tests/rt-select" apart
 # refused NAME WANT TABLE : what the library says
 refused()

@@ -14,6 +14,21 @@ sed '/requires got/d' "$library/bcast_binomial.goal" >dropped.goal
 goalc -Wno-race dropped.goal -o dropped.bin
 echo "MPI_Bcast any any any any -> $library/bcast_chain.goal" >table
 
+sed 's/^rank r of p {/&\n  assert p < 4, "it is for three ranks at most"/' "$library/bcast_linear.goal" >three.goal
+echo "MPI_Bcast any any any any -> three.goal" >asserted.table
+echo "MPI_Bcast any any any any -> $library/scatter_linear.goal" >other.table
+
+# leaves NAME REASON : all is right, and the calls are left to the MPI library for that reason
+leaves()
+{
+	if serve $mpi 60 4 "$prog" && grep -qx 'choice: 0 wrong' out && grep -q "rank 0: MPI_Bcast by the MPI library: .*$2" out; then
+		ok "choice.$mpi.$1"
+	else
+		fail "choice.$mpi.$1"
+		told
+	fi
+}
+
 # uses NAME SCHEDULE [ARGUMENT] : all is right, and the statistics have that schedule
 uses()
 {
@@ -43,6 +58,8 @@ for mpi in "${INSTALLED[@]}"; do
 	GOAL_MPI_BCAST=proved.bin uses recorded bcast_chain
 	GOAL_MPI_BCAST=bcast_knomial.goal uses installed bcast_knomial
 	GOAL_SELECT=table uses table bcast_chain
+	GOAL_SELECT=asserted.table leaves asserted 'asserted.table:1 selects a schedule that is not for this call: it is for three ranks at most'
+	GOAL_SELECT=other.table leaves wrong_row 'other.table:1: .*/scatter_linear.goal implements MPI_Scatter, not MPI_Bcast'
 	uses info bcast_chain proved.bin
 	GOAL_MPI_BCAST=dropped.bin refuses dropped 0 'of rank 2'
 	GOAL_MPI_BCAST=dropped.goal refuses text 0 'nothing orders them'

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * MPIX_Sched_select as an MPI library would use it: what is selected fits the call and works, on the first time and
  * from the context's memory. "select refused" instead expects that a bcast is refused when it is selected or bound, and prints
- * how; "select apart" selects on several nodes. The table is that of GOAL_SELECT, if it is set, and the installed one. */
+ * how; "select apart" selects on several nodes, "select reproducible" with GOAL_REPRODUCIBLE=1. The table is that of GOAL_SELECT,
+ * if it is set, and the installed one. */
 #include "tests/rt/team.h"
 
 #include <stdio.h>
@@ -98,6 +99,11 @@ static int all(struct member *m)
 	NEED(!names(m, &call, "reduce_binomial"));
 	CALL(MPIX_Sched_op_free(&call.op));
 
+	call.reproducible = 1;
+	NEED(!names(m, &call, "reduce_binomial"));
+	call.count = 1 << 20;
+	NEED(!names(m, &call, "reduce_binomial"));
+
 	call = (struct MPIX_Sched_call){ .struct_size = sizeof call, .collective = "MPI_Scan", .count = 1 };
 	NEED(!names(m, &call, "scan_chain"));
 	NEED(!allreduce(m, 1) && !allreduce(m, COUNT));
@@ -125,6 +131,29 @@ static int apart(struct member *m)
 	return names(m, &call, "scan_binomial");
 }
 
+static void take_right(const void *in, void *inout, size_t n, void *arg)
+{
+	(void)in, (void)inout, (void)n, (void)arg;
+}
+
+/* With GOAL_REPRODUCIBLE=1: one schedule for all counts. */
+static int reproducible(struct member *m)
+{
+	struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Allreduce", .count = 1, .basic = MPIX_SCHED_DOUBLE };
+	MPIX_Sched sched = NULL;
+
+	for (; call.count < 10000000; call.count *= 10)
+		NEED(!names(m, &call, "allreduce_recursive_doubling"));
+	call.collective = "MPI_Bcast";
+	NEED(!names(m, &call, "bcast_linear"));
+	call.collective = "MPI_Reduce_scatter";
+	NEED(!names(m, &call, "reduce_scatter_recursive_halving"));
+	CALL(MPIX_Sched_op_create(m->ctx, take_right, NULL, 0, &call.op));
+	NEED(MPIX_Sched_select(m->group, &call, &sched) == MPIX_SCHED_ERR_UNSUPPORTED);
+	CALL(MPIX_Sched_op_free(&call.op));
+	return 0;
+}
+
 static int refused(struct member *m)
 {
 	const struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Bcast", .count = 1 };
@@ -150,6 +179,8 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "apart"))
 		return team_run(4, false, apart, NULL);
+	if (argc > 1 && !strcmp(argv[1], "reproducible"))
+		return team_run(4, true, reproducible, NULL);
 	if (argc > 1)
 		return team_run(1, true, refused, NULL);
 	return team_run(4, true, all, NULL) || team_run(3, false, all, NULL);
