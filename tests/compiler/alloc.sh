@@ -59,6 +59,7 @@ sweep passes "$g" --dump -n 4 -D count=5 "$TMP/p.bin"
 sweep hierarchy "$g" schedules/allreduce_recursive_doubling.goal -T 'fuse;hierarchy:ranks=1.2' -o "$TMP/o.bin"
 echo 'MPI_Bcast any any any any -> bcast_knomial.goal -D k=3 -T reduce-deps' >"$TMP/table"
 sweep select "$g" --select MPI_Bcast -n 3 --table "$TMP/table"
+sweep check_table "$g" --check-table "$TMP/table" --partial -n 2
 sweep run_selected "$hooked/bin/goalrun" -n 2 --select MPI_Bcast --count 3 --iters 1 --warmup 0 --table "$TMP/table"
 sweep model "$g" --model split-tree --cores 9 --svg "$TMP/o.svg"
 sweep stats "$g" --stats tests/samples/recd8.goal
