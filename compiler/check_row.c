@@ -10,6 +10,7 @@
 #include "compiler/passes/passes.h"
 #include "compiler/verify_cases.h"
 #include "format/check.h"
+#include "util/order.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -142,8 +143,14 @@ static int check_fit(struct checked_row *x)
 
 /* ---- the calls of the row ---- */
 
-/* Stores some counts of basic elements that blocks of the row's sizes have: the least and the largest for each size of an
- * element, and some between. All counts are below 2^30, so that offsets do not overflow. Returns their number. */
+static int order_counts(const void *a, const void *b)
+{
+	ORDER_BY(*(const int64_t *)a, *(const int64_t *)b);
+	return 0;
+}
+
+/* Stores some counts of basic elements that blocks of the row's sizes have, ascending: the least and the largest for each size of
+ * an element, and some between. All counts are at most 2^30, so that offsets do not overflow. Returns their number. */
 static unsigned list_counts(const struct select_row *row, uint32_t ranks, int64_t counts[MOST_COUNTS])
 {
 	const uint64_t most = (uint64_t)1 << 30;
@@ -163,6 +170,7 @@ static unsigned list_counts(const struct select_row *row, uint32_t ranks, int64_
 				counts[n++] = (int64_t)some[i];
 		}
 	}
+	qsort(counts, n, sizeof *counts, order_counts);
 	return n;
 }
 
@@ -231,7 +239,10 @@ static int try_size(const struct checked_row *x, uint32_t ranks, struct broken *
 	unsigned n = list_counts(x->row, ranks, counts);
 	int err = 0;
 
-	n = ranks <= FEW_RANKS || n < 2 ? n : 2;
+	if (ranks > FEW_RANKS && n > 2) {
+		counts[1] = counts[n - 1];
+		n = 2;
+	}
 	for (unsigned k = 0; k < n * samples && !err && !out->ranks; k++) {
 		struct bin_args a = { .size = ranks, .count = counts[k % n], .fuel = FUEL, .most_ops = x->t->most_ops };
 		struct arg_rows rows;

@@ -98,6 +98,20 @@ static unsigned one_of(struct reader *x, const char *what, const char *const *na
 	return i < 0 ? 0 : (unsigned)i;
 }
 
+/* True if a range has a number of ranks of this shape. */
+static bool has_ranks(const struct select_range *r, enum select_shape shape)
+{
+	uint64_t n = r->min ? r->min : 1;
+
+	if (n > SELECT_MOST_RANKS)
+		return false;
+	if (shape == SELECT_EVEN)
+		n += n % 2;
+	while (shape == SELECT_POW2 && n & (n - 1))
+		n += n & -n;
+	return n <= r->max && n <= SELECT_MOST_RANKS;
+}
+
 /* Parses "any", N, N- or N-M. If shape is not NULL, a colon and the name of a shape may follow. */
 static void parse_range(struct reader *x, const char *what, struct select_range *r, enum select_shape *shape)
 {
@@ -129,7 +143,7 @@ static void parse_range(struct reader *x, const char *what, struct select_range 
 	if (!ok)
 		WRONG(x, "%s is any, N, N- or N-M%s, not %.*s", what,
 		      shape ? ", perhaps with :pow2, :even or :node" : " with K, M or G", (int)x->len, x->word);
-	else if (r->min > r->max)
+	else if (r->min > r->max || (shape && !has_ranks(r, *shape)))
 		WRONG(x, "%s %.*s is empty", what, (int)x->len, x->word);
 }
 

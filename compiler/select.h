@@ -31,6 +31,8 @@ struct select_call {
 	bool apart; /* true if not all messages go through shared memory: the ranks are on several nodes */
 };
 
+#define SELECT_MOST_RANKS INT32_MAX /* MPI has no larger communicators */
+
 struct select_range {
 	uint64_t min, max;
 };

@@ -14,8 +14,6 @@
 /* Shapes of numbers of ranks. The number 1, which is odd and a power of two, has an interval of its own. */
 enum shape { POW2, EVEN, ODD, SHAPES };
 
-#define MOST_RANKS INT32_MAX /* MPI has no larger communicators */
-
 #define OPS SELECT_OPS
 #define PLACES (OPS * SELECT_TOPOLOGIES) /* combinations of topology and operation, on one node or on several */
 #define PER_SHAPE (2u * PLACES)
@@ -201,7 +199,7 @@ static int sweep_ranks(struct sweep *w)
 {
 	int err = cut_ranks(w);
 
-	for (size_t i = 0; i < w->ranks.v.n && w->ranks.v.at[i] <= MOST_RANKS && !err; i++) {
+	for (size_t i = 0; i < w->ranks.v.n && w->ranks.v.at[i] <= SELECT_MOST_RANKS && !err; i++) {
 		const uint64_t first = w->ranks.v.at[i], last = i + 1 < w->ranks.v.n ? w->ranks.v.at[i + 1] - 1 : UINT64_MAX;
 		uint64_t calls = 0;
 
