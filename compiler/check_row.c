@@ -370,7 +370,7 @@ static int check_elements(struct checked_row *x)
 			err = try_cut(x, (uint32_t)n, count, (uint64_t)per, &cuts);
 			if (cuts)
 				REFUSE(x, "%s cuts elements of users' operations, and the row takes these: with %" PRIu64
-				       " ranks and %" PRId64 " elements of %" PRId64 " parts; the row has to say builtin",
+				       " ranks and count %" PRId64 ", of elements of %" PRId64 " parts; the row has to say builtin",
 				       row->file, n, count / per, per);
 		}
 	}

@@ -5,6 +5,7 @@
 #include "compiler/collectives/collective.h"
 #include "compiler/collectives/names.h"
 #include "compiler/passes/passes.h"
+#include "util/env.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/install.h"
@@ -425,6 +426,13 @@ const char *select_misfit(const struct select_row *r, const struct select_call *
 	       !range_contains(&r->bytes, call->bytes)					   ? "bytes" :
 	       r->op > call->op || r->reproducible != call->reproducible		   ? "op" :
 	       r->topology != SELECT_NONE && r->topology != call->topology ? "topology" : NULL;
+}
+
+bool select_asks(const char *collective)
+{
+	long asks;
+
+	return !env_number(ENV_GOAL_REPRODUCIBLE, &asks) && asks && collective_reduces(collective);
 }
 
 const struct select_row *select_find(const struct select *s, const struct select_call *call)

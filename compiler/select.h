@@ -82,6 +82,8 @@ bool select_takes_ranks(const struct select_row *row, uint64_t ranks);
 /* Returns the first part of a row that does not match a call: "collective", "ranks", "nodes", "bytes", "op" or "topology"; NULL
  * if the row takes the call. */
 const char *select_misfit(const struct select_row *row, const struct select_call *call);
+/* True if the environment variable GOAL_REPRODUCIBLE makes calls of this collective ask for reproducible results. */
+bool select_asks(const char *collective);
 /* Returns the first row that takes the call, or NULL if none does. */
 const struct select_row *select_find(const struct select *s, const struct select_call *call);
 /* Stores the path of a row's schedule, owned by the caller: the file beside the table or, if there is none, the

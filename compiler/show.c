@@ -413,7 +413,7 @@ static int print_row_json(const struct select *s, const struct select_row *row, 
 int goalc_show_selected(struct goalc *c)
 {
 	struct select_call call = { .collective = c->collective, .ranks = (uint64_t)c->sizes.first, .op = SELECT_BUILTIN,
-				    .topology = c->topology };
+				    .topology = c->topology, .reproducible = select_asks(c->collective) };
 	const struct select_row *row;
 	struct select s;
 	int err, rc = define_call(c, &call);

@@ -65,7 +65,7 @@ static int print_json(const struct select *s, const struct select_call *call, co
 int info_call(const struct goalinfo *c)
 {
 	const struct select_call call = { .collective = c->collective, .ranks = (uint64_t)c->nranks, .bytes = (uint64_t)c->bytes,
-					  .op = c->op, .topology = c->topology };
+					  .op = c->op, .topology = c->topology, .reproducible = select_asks(c->collective) };
 	struct goal_diags *d = goal_diags_new();
 	struct select s = { 0 };
 	const struct select_row *row;

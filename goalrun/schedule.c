@@ -31,7 +31,7 @@ static int choose_schedule(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
 	struct select_call call = { .collective = g->collective, .ranks = o->nranks, .topology = g->topology,
-				    .apart = o->hosts || run_lowers(o) };
+				    .reproducible = !g->tune && select_asks(g->collective), .apart = o->hosts || run_lowers(o) };
 	struct run_chosen chosen;
 	bool found;
 	size_t size = rt_basic_size(g->types.n ? (enum MPIX_Sched_basic)g->types.at[0] : MPIX_SCHED_DOUBLE);

@@ -113,6 +113,7 @@ printf '%s\n' 'MPI_Bcast 2-8:node any any any -> bcast_chain.goal' >node.table
 check select.node test "$(chosen MPI_Bcast -n 8 -D nodes=1 --table node.table)" = bcast_chain.goal
 check select.nodes test "$(chosen MPI_Bcast -n 8 -D nodes=2 --table node.table)" = bcast_binomial.goal
 check select.reproduces test "$(own MPI_Reduce -n 4 -D bytes=1M -D reproducible=1)" = reduce_binomial.goal
+check select.reproduces_env test "$(GOAL_REPRODUCIBLE=1 own MPI_Reduce -n 4)" = reduce_binomial.goal
 check select.commutes test "$(own MPI_Reduce -n 4)" = 'reduce_chain.goal -D segments=2'
 check select.commutes_too test "$(own MPI_Reduce -n 4 -D commutative=1)" = 'reduce_chain.goal -D segments=2'
 check select.does_not test "$(own MPI_Reduce -n 4 -D commutative=0)" = 'reduce_binomial.goal -T fuse'
@@ -136,6 +137,7 @@ runs count "$ROOT/schedules/bcast_binomial.goal" -n 9 --select MPI_Bcast -D coun
 runs type "$ROOT/schedules/bcast_linear.goal" -n 3 --select MPI_Bcast --count 511 --type byte --table own.table
 runs beside ./mine.goal -n 2 --select MPI_Bcast --count 131072 --table ./own.table
 runs values "$ROOT/schedules/bcast_knomial.goal" -n 4 --select MPI_Bcast --topology cart --table own.table
+GOAL_REPRODUCIBLE=1 runs reproducible "$ROOT/schedules/reduce_binomial.goal" -n 3 --select MPI_Reduce --table own.table
 runs user "$ROOT/schedules/reduce_binomial.goal" -n 3 --select MPI_Reduce --op user --table own.table
 goalrun -n 4 --select MPI_Bcast --topology cart --table own.table -D k=1 --iters 1 >out 2>&1
 check select.goalrun.given grep -q 'a k-nomial tree has k of at least 2' out
