@@ -20,7 +20,7 @@
 
 #define MOST_COUNTS 32u
 #define ALL_RANKS 64u /* up to this number of ranks, assertions are tried for each number that the row takes */
-#define FEW_RANKS 16u /* up to this number of ranks, they are tried on all ranks, with all counts and samples */
+#define FEW_RANKS 9u /* up to this number of ranks, they are tried on all ranks, with all counts and samples */
 #define PROVED_RANKS 128u /* the largest number of ranks of which graphs are made, unless the user asks for more */
 #define MOST_RANKS (1u << 28) /* up to this number, they are tried near powers of two */
 #define VECTOR_RANKS 256u /* the same if each rank has counts or neighbours, which take memory */
@@ -271,10 +271,11 @@ static int narrow(const struct checked_row *x, uint32_t good, struct broken *out
 	int err = 0;
 
 	for (uint32_t bad = out->ranks; bad - good > 1 && !err;) {
-		const uint32_t middle = good + (bad - good) / 2;
+		uint32_t middle = good + (bad - good) / 2;
 		struct broken there = { 0 };
 
-		if (!select_takes_ranks(x->row, middle))
+		middle -= x->row->shape == SELECT_EVEN ? middle % 2 : 0;
+		if (middle <= good || !select_takes_ranks(x->row, middle))
 			break;
 		err = try_size(x, middle, &there);
 		if (there.ranks)
@@ -296,10 +297,10 @@ static int check_assertions(struct checked_row *x)
 	if (!has_assertion(&x->b))
 		return 0;
 	for (uint64_t n = x->row->ranks.min ? x->row->ranks.min : 1; n <= most && n <= last && !err && !found.ranks;) {
-		if (select_takes_ranks(x->row, n))
+		if (select_takes_ranks(x->row, n)) {
 			err = try_size(x, (uint32_t)n, &found);
-		if (!found.ranks)
-			good = (uint32_t)n;
+			good = found.ranks ? good : (uint32_t)n;
+		}
 		n = next_ranks(n) > last && n < last ? last : next_ranks(n);
 	}
 	if (!err && found.ranks > ALL_RANKS)

@@ -89,6 +89,7 @@ faulty 5 's/any:even/any:node/' 'size 1, count 0, apart: it is for an even numbe
 faulty 5 's/even.goal/apart.goal/' 'size 2, count 0, inplace: it is not for data in place'
 faulty 7 's/4096/5000/' 'size 4097, count 0, apart: it is for 4096 ranks at most'
 faulty 7 's/2-4096/2-    /' 'size 4097, count 0, apart: it is for 4096 ranks at most'
+faulty 7 's/2-4096/2-:even/' 'size 4098, count 0, apart: it is for 4096 ranks at most'
 faulty 9 's/1K- /512-/' 'size 1, count 16, apart: it is for 32 elements at least'
 faulty 9 's/1K-/1000-1010,/' 'the number of bytes is any, N, N- or N-M with K, M or G, not 1000-1010,'
 faulty 17 's/gather_linear/whole/' 'size 1, count 1, root 0, apart: it is for blocks of 4 elements'
