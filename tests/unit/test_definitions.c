@@ -2,6 +2,7 @@
  * The definitions of collectives against the same written once more in C, as MPI's text says it, element by element and
  * for all samples of arguments. */
 #include "compiler/collectives/collective.h"
+#include "compiler/collectives/names.h"
 #include "compiler/compile.h"
 #include "tests/unit/unit.h"
 
@@ -470,8 +471,25 @@ static void concrete(void)
 		}
 }
 
+/* What the names of collectives say: whether they reduce, and whether their ranks are neighbours. */
+static void names(void)
+{
+	void (*const reducing[])(struct model *) = { reduce, allreduce, reduce_scatter, scan, exscan, neighbor_reduce };
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		bool reduces = false;
+
+		for (size_t k = 0; k < sizeof reducing / sizeof *reducing; k++)
+			reduces |= rows[i].model == reducing[k];
+		CU_ASSERT_EQUAL(collective_reduces(rows[i].name), reduces);
+		CU_ASSERT_EQUAL(collective_near(rows[i].name), strstr(rows[i].params, "indegree") || strstr(rows[i].params, "ndims"));
+		CU_ASSERT_PTR_EQUAL(collective_name(rows[i].name), collective_name(collective_name(rows[i].name)));
+	}
+	CU_ASSERT_PTR_NULL(collective_name("MPI_Reduce_all"));
+}
+
 static const struct unit_test tests[] = {
-	{ "definitions", definitions },
+	{ "names", names }, { "definitions", definitions },
 	{ "concrete", concrete },
 	{ NULL, NULL },
 };
