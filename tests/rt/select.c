@@ -103,6 +103,8 @@ static int all(struct member *m)
 	NEED(!names(m, &call, "reduce_binomial"));
 	call.count = 1 << 20;
 	NEED(!names(m, &call, "reduce_binomial"));
+	call.reproducible = 0;
+	NEED(!names(m, &call, "reduce_rabenseifner"));
 
 	call = (struct MPIX_Sched_call){ .struct_size = sizeof call, .collective = "MPI_Scan", .count = 1 };
 	NEED(!names(m, &call, "scan_chain"));
