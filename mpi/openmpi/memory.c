@@ -11,6 +11,13 @@
 /* More than those of Open MPI's own pools */
 #define PRIORITY 100
 
+/* Open MPI 5 has a newer version of the interface, with the same functions. */
+#ifdef MCA_MPOOL_BASE_VERSION_3_1_0
+#define POOL_VERSION MCA_MPOOL_BASE_VERSION_3_1_0
+#else
+#define POOL_VERSION MCA_MPOOL_BASE_VERSION_3_0_0
+#endif
+
 extern __attribute__((visibility("default"))) const mca_mpool_base_component_t mca_mpool_goal_component;
 
 /* If there is no such memory, Open MPI takes other memory. */
@@ -47,7 +54,7 @@ static int query(const char *hints, int *priority, mca_mpool_base_module_t **mod
 
 const mca_mpool_base_component_t mca_mpool_goal_component = {
 	.mpool_version = {
-		MCA_MPOOL_BASE_VERSION_3_0_0,
+		POOL_VERSION,
 		.mca_component_name = "goal",
 		MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
 	},
