@@ -21,7 +21,7 @@ else
 fi
 # What the library has of the compiler, and what prints.
 parts=$(make -s --no-print-directory BUILD="$BUILD-$name" list-objects | grep -E "^$BUILD-$name/(util|lang|format|compiler)/" |
-	grep -vE '/(main|print_model)\.o$|/util/(command_line|progress|report)\.o$|/compiler/(every|options|show)\.o$')
+	grep -vE '/(main|print_model)\.o$|/util/(command_line|progress|report)\.o$|/compiler/(every|options|show|check_table|check_row)\.o$')
 # shellcheck disable=SC2086
 variant $name "${how[@]}" $parts "$BUILD-$name"/tests/fuzz/fuzz_{text,bin}.o ${main:+"$BUILD-$name/$main.o"} || finish
 for t in text bin; do
