@@ -24,6 +24,7 @@ enum { NOBODY = 65534, KEYS = 16, OFFSETS = 8, PORTS = 64, SECONDS = 20, ROUNDS 
 static struct shared {
 	_Atomic int bound, pids[TEAM_MAX];
 	_Atomic bool knocking; /* until a bind has failed for it */
+	_Atomic bool away; /* the connections of who knocked are closed */
 	_Atomic bool over;
 } *shared;
 
@@ -56,6 +57,7 @@ static int await_knock(struct member *m, MPIX_Sched s, const struct MPIX_Sched_b
 {
 	MPIX_Sched_request req;
 	char text[512];
+	const double end = now() + SECONDS;
 	int rc = 0;
 
 	for (int i = 0; i < ROUNDS && !rc; i++) {
@@ -66,6 +68,8 @@ static int await_knock(struct member *m, MPIX_Sched s, const struct MPIX_Sched_b
 	MPIX_Sched_error_detail(m->ctx, text, sizeof text);
 	NEED(rc && strstr(text, "user 65534 has connected to this rank"));
 	atomic_store(&shared->knocking, false);
+	while (!atomic_load(&shared->away) && now() < end) /* the next bind would fail, too */
+		usleep(1000);
 	return 0;
 }
 
@@ -178,6 +182,7 @@ static int knock(struct member *m)
 	}
 	for (k = 0; k < OPEN; k++)
 		close(fds[k]);
+	atomic_store(&shared->away, true);
 	return 0;
 }
 
