@@ -56,14 +56,18 @@ static uint32_t count_until(const struct rt_board *b, uint64_t seq)
 	return (uint32_t)(rt_round(seq) * b->size);
 }
 
-uint32_t rt_board_here(struct rt_board *b, uint32_t rank)
+uint32_t rt_board_cpu(void)
+{
+	return (uint32_t)sched_getcpu() + 1;
+}
+
+void rt_board_here(struct rt_board *b, uint32_t rank)
 {
 	_Atomic uint32_t *at = &b->slots[rank].cpu;
-	const uint32_t cpu = (uint32_t)sched_getcpu() + 1;
+	const uint32_t cpu = rt_board_cpu();
 
 	if (atomic_load_explicit(at, memory_order_relaxed) != cpu)
 		atomic_store_explicit(at, cpu, memory_order_relaxed);
-	return cpu;
 }
 
 void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size)
@@ -86,7 +90,7 @@ static bool has_come(const struct rt_record *r, uint64_t seq)
 /* True if a rank that has not written its record of a round, of those from `first` on, was on the caller's CPU last. */
 static bool awaits_here(const struct rt_board *b, uint32_t first, uint64_t seq)
 {
-	const uint32_t cpu = (uint32_t)sched_getcpu() + 1;
+	const uint32_t cpu = rt_board_cpu();
 	uint32_t r = first;
 
 	while (r < b->size && (atomic_load_explicit(&b->slots[r].cpu, memory_order_relaxed) != cpu ||

@@ -97,8 +97,10 @@ size_t rt_board_size(uint32_t ranks);
 uint64_t rt_board_round(const struct rt_board *b, uint32_t rank);
 /* Returns a rank that has left without writing its record of a round, and never will; or -1. */
 int64_t rt_board_missing(const struct rt_board *b, uint64_t round);
-/* Publishes on which CPU a rank of this process runs. Returns the number of the CPU, plus 1. */
-uint32_t rt_board_here(struct rt_board *b, uint32_t rank);
+/* Returns 1 + the CPU on which the calling thread runs. */
+uint32_t rt_board_cpu(void);
+/* Publishes on which CPU a rank of this process runs. */
+void rt_board_here(struct rt_board *b, uint32_t rank);
 /* Writes this rank's record of a round. Rounds count from 1; the round is rt_round of seq. */
 void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size);
 /* Waits for all ranks' records of the round of `seq`, whatever their steps, and copies them to `out`. Calls `idle` while it

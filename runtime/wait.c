@@ -4,10 +4,10 @@
 #include "runtime/wait.h"
 
 #include "runtime/bell.h"
+#include "runtime/board.h"
 #include "runtime/trace.h"
 #include "util/clock.h"
 
-#include <sched.h>
 #include <string.h>
 
 /* Iterations of yielding before a thread sleeps: the rank that it waits for may share its CPU. */
@@ -150,7 +150,7 @@ static bool is_crowded(const struct rt_wait *w)
 /* True if another rank of the group was on this CPU when it posted or waited last, and does not sleep. */
 static bool needs_this_cpu(const struct be_group *g)
 {
-	const uint32_t cpu = (uint32_t)sched_getcpu() + 1;
+	const uint32_t cpu = rt_board_cpu();
 	bool needed = false;
 
 	for (uint32_t r = 0; r < g->size && !needed; r++)

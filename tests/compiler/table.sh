@@ -93,7 +93,7 @@ faulty 7 's/2-4096/2-:even/' 'size 4098, count 0, apart: it is for 4096 ranks at
 faulty 9 's/1K- /512-/' 'size 1, count 16, apart: it is for 32 elements at least'
 faulty 9 's/1K-/1000-1010,/' 'the number of bytes is any, N, N- or N-M with K, M or G, not 1000-1010,'
 faulty 17 's/gather_linear/whole/' 'size 1, count 1, root 0, apart: it is for blocks of 4 elements'
-faulty 17 's/gather_linear/root/' 'size 3, count 0, root 2, apart: it is for the roots 0 and 1'
+faulty 17 's,gather_linear,root,' 'size 3, count 0, root 2, apart: it is for the roots 0 and 1'
 faulty 2 's/bcast_chain.*/bcast_trinaryx3.goal/' 'size 3, count 256, root 0: each side of the torus is at least 2'
 
 # Parameters
