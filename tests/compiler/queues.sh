@@ -227,8 +227,8 @@ for s in schedules/*.goal; do
 	case $name in
 	*reduce* | *scan*)
 		check "queues.no_alu.$name" grep -q 'has no arithmetic unit' <(proved "$name" lower-smcq)
-		check "queues.armw.$name" without_cpu "$name" lower-smcq:op=sum,type=int32
-		check "queues.armw_tight.$name" without_cpu "$name" "fuse;lower-smcq:op=bor,type=uint64,$tight"
+		check "queues.armw.$name" without_cpu "$name" lower-smcq:op=sum,type=int32,elements=200
+		check "queues.armw_tight.$name" without_cpu "$name" "fuse;lower-smcq:op=bor,type=uint64,elements=200,$tight"
 		;;
 	*) check "queues.offloaded.$name" without_cpu "$name" lower-smcq ;;
 	esac

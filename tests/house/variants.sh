@@ -11,7 +11,7 @@ asan="-fsanitize=address,undefined -fno-sanitize-recover=all"
 # What is freed is kept from being used again for 8 MiB, not for 256: fresh pages are dear on some machines.
 export ASAN_OPTIONS=quarantine_size_mb=8
 if [ "${SWEEP:-}" = all ]; then
-	variant clang CC=clang CFLAGS=-O0 all
+	variant clang-plain CC=clang CFLAGS=-O0 all # with other flags than what fuzz.sh builds
 	addresses=(tests/compiler/{diag,alloc}.sh tests/house/unit.sh tests/goalrun/plain.sh tests/runtime/{rt,matrix,starts}.sh) # alloc.sh makes allocations fail
 	threads=(tests/runtime/{rt,wait,matrix}.sh)
 	# shellcheck disable=SC2046

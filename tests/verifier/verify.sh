@@ -265,7 +265,7 @@ if [ "${SWEEP:-}" = all ]; then
 		name=$(basename "$file" .goal)
 		case $name in
 		allgather_ring | allgatherv_ring | allreduce_ring | alltoall_linear | alltoall_pairwise | alltoallv_linear | \
-			alltoallw_linear | bcast_scatter_allgather | *_pairwise | reduce_scatter*_ring) seconds=60 ;;
+			alltoallw_linear | bcast_scatter_allgather | *_pairwise | reduce_scatter*_ring | *_slices) seconds=60 ;;
 		*) seconds=10 ;;
 		esac
 		large "$name" $seconds 1024 -n 1024 -D count=3
