@@ -4,6 +4,7 @@
 
 #include "util/text.h"
 
+#include <assert.h>
 #include <float.h>
 /* For macros only, such as NAN and isfinite. No function of libm is called: libm is as large as all the rest of goalc. */
 #include <math.h>
@@ -99,14 +100,27 @@ static void add_label(struct text *t, double x, double y, const char *how, const
 	text_add(t, "</text>\n");
 }
 
-/* Returns the width of a text. No font is known here; 0.62 of its size is wider than the mean letter of usual ones. */
+/* Widths of the characters from ' ' to '~' in DejaVu Sans, in hundredths of its size. No usual sans-serif font is wider. */
+static const unsigned char widths[] = {
+	32, 41, 46, 84, 64, 95, 78, 28, 39, 39, 50, 84, 32, 37, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34, 84, 84, 84, 54,
+	100, 69, 69, 70, 77, 64, 58, 78, 76, 30, 30, 66, 56, 87, 75, 79, 61, 79, 70, 64, 62, 74, 69, 99, 69, 62, 69, 39, 34, 39, 84, 50,
+	50, 62, 64, 55, 64, 62, 36, 64, 64, 28, 28, 58, 28, 98, 64, 62, 64, 64, 42, 53, 40, 64, 60, 82, 60, 60, 53, 64, 34, 64, 84,
+};
+static_assert(sizeof widths == '~' - ' ' + 1, "a width for each character");
+#define OTHER_WIDTH 64 /* of characters that are not in ASCII, such as µ */
+#define BOLD 1.15      /* how much wider bold characters are */
+
+/* Returns the width of a text. */
 static double width_of(const char *s, size_t len, double size)
 {
-	size_t letters = 0;
+	unsigned sum = 0;
 
 	for (size_t i = 0; i < len; i++)
-		letters += ((unsigned char)s[i] & 0xc0) != 0x80;
-	return (double)letters * size * 0.62;
+		if (s[i] >= ' ' && s[i] <= '~')
+			sum += widths[s[i] - ' '];
+		else if (((unsigned char)s[i] & 0xc0) != 0x80)
+			sum += OTHER_WIDTH;
+	return sum * size / 100;
 }
 
 /* Returns the number of bytes of s that fit into the width, up to a blank. A longer word is not divided. */
@@ -242,8 +256,8 @@ static void set_axes(struct panel *a)
 		y[1] *= 1.05;
 	else if (isfinite(y[0]) && p->y.scale == SVG_LOG10)
 		widen_to_ticks(y);
-	if (isfinite(x[0]) && x[0] < x[1]) { /* points do not lie on the axis */
-		const double edge = (x[1] - x[0]) * 0.03;
+	if (isfinite(x[0])) { /* points do not lie on the axis, and a single one lies in the middle */
+		const double edge = x[0] < x[1] ? (x[1] - x[0]) * 0.03 : x[0] == round_down(x[0]) ? 0.5 : x[0] / 2;
 
 		x[0] -= edge;
 		x[1] += edge;
@@ -256,16 +270,18 @@ static void set_axes(struct panel *a)
 	set_range(&p->y, y, a->y);
 }
 
-/* Returns the distance between ticks: 1, 2 or 5 times a power of ten, such that at most TICKS of them fit. */
+/* Returns the distance between ticks: the smallest of 1, 2 and 5 times a power of ten for which at most TICKS of them fit. */
 static double tick_step(double length)
 {
 	static const double factors[] = { 2, 2.5, 2 };
 	double step = 1;
 
-	for (unsigned i = 0; length / step > TICKS; i++)
-		step *= factors[i % 3];
-	for (unsigned i = 0; length / step * 2 < TICKS / 2; i++)
-		step /= factors[i % 3];
+	if (length > TICKS)
+		for (unsigned i = 0; length / step > TICKS; i++)
+			step *= factors[i % 3];
+	else
+		for (unsigned i = 0; length / step * factors[i % 3] <= TICKS; i++)
+			step /= factors[i % 3];
 	return step;
 }
 
@@ -278,32 +294,46 @@ static bool has_whole_x(const struct svg_plot *p)
 	return true;
 }
 
-static void add_height(const struct panel *a, double v, double like)
+/* Returns the width of the label. */
+static double add_height(const struct panel *a, double v, double like)
 {
 	const double y = at_y(a, v);
+	double wide;
+	size_t from;
 
 	text_add(a->t, "<path d='M%.1f %.1fh%d' stroke='#ddd'/><text x='%.1f' y='%.1f' text-anchor='end'>", a->left, y, SIDE,
 		 a->left - 6, y + 4);
+	from = a->t->n;
 	add_number(a->t, a->p->y.unit, v, like);
+	wide = a->t->err ? 0 : width_of(a->t->at + from, a->t->n - from, FONT);
 	text_add(a->t, "</text>\n");
+	return wide;
 }
 
-static void add_heights(const struct panel *a)
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* Adds the ticks of the y axis, and returns the width of the widest label. */
+static double add_heights(const struct panel *a)
 {
 	const double step = tick_step(a->y[1] - a->y[0]);
 	const unsigned some = a->y[1] - a->y[0] > 3 ? 1 : 3;
+	double widest = 0;
 
 	if (a->p->y.scale == SVG_LINEAR)
 		for (double k = round_up(a->y[0] / step); k * step <= a->y[1]; k++)
-			add_height(a, k * step, a->y[1]);
+			widest = larger(widest, add_height(a, k * step, a->y[1]));
 	else
 		for (double e = round_down(a->y[0]); e <= a->y[1] + 1e-6; e++)
 			for (unsigned i = 0; i < some; i++) {
 				const double at = e + log10_of(in_decade[i]), v = in_decade[i] * ten_to(e);
 
 				if (at >= a->y[0] - 1e-6 && at <= a->y[1] + 1e-6)
-					add_height(a, v, v);
+					widest = larger(widest, add_height(a, v, v));
 			}
+	return widest;
 }
 
 static void add_place(const struct panel *a, double v, double like)
@@ -322,11 +352,8 @@ static void add_names(const struct panel *a)
 	double widest = 0;
 	size_t each = 1;
 
-	for (size_t i = 0; i < a->p->nnames; i++) {
-		const double w = width_of(a->p->names[i], strlen(a->p->names[i]), FONT) + 4;
-
-		widest = w > widest ? w : widest;
-	}
+	for (size_t i = 0; i < a->p->nnames; i++)
+		widest = larger(widest, width_of(a->p->names[i], strlen(a->p->names[i]), FONT) + 4);
 	while ((double)each * SIDE < widest * (double)a->p->nnames && each < a->p->nnames)
 		each++;
 	for (size_t i = 0; i < a->p->nnames; i += each)
@@ -355,16 +382,17 @@ static void add_axes(const struct panel *a)
 {
 	const double middle = a->left + SIDE / 2.0;
 	struct text *t = a->t;
+	double labels;
 
 	add_label(t, middle, a->top - 12, " text-anchor='middle' font-size='14'", a->p->title);
-	add_heights(a);
+	labels = add_heights(a);
 	if (a->p->names)
 		add_names(a);
 	else
 		add_places(a);
 	text_add(t, "<path d='M%.1f %.1fV%.1fh%d' fill='none' stroke='black'/>\n", a->left, a->top, a->bottom, SIDE);
 	add_label(t, middle, a->bottom + 38, " text-anchor='middle'", a->p->x.name);
-	text_add(t, "<text transform='translate(%.1f %.1f) rotate(-90)' text-anchor='middle'>", a->left - 76,
+	text_add(t, "<text transform='translate(%.1f %.1f) rotate(-90)' text-anchor='middle'>", a->left - 18 - labels,
 		 (a->top + a->bottom) / 2);
 	add_some(t, a->p->y.name, strlen(a->p->y.name));
 	text_add(t, "</text>\n");
@@ -381,23 +409,27 @@ static const char *colour_name(int c)
 	return c == SVG_BLACK ? "black" : c == SVG_GREY ? "#777" : colours[c % SVG_COLOURS];
 }
 
-static void add_stroke(struct text *t, const struct svg_series *s)
+/* Adds how the line of a series is drawn, by `more` pixels thicker than usual. */
+static void add_stroke(struct text *t, const struct svg_series *s, unsigned more)
 {
 	const char *gaps = s->kind == SVG_DASHES ? " stroke-dasharray='8 4'"
 			   : s->kind == SVG_DOTS ? " stroke-dasharray='2 3'"
 						 : "";
 
-	text_add(t, "stroke='%s' stroke-width='%s'%s", colour_name(s->colour), s->colour < 0 ? "1.5" : "2", gaps);
+	text_add(t, "stroke='%s' stroke-width='%.3g'%s", colour_name(s->colour), more + (s->colour < 0 ? 1.5 : 2), gaps);
 }
 
-/* Adds the dot of a series, whose shape also tells series apart. */
-static void add_dot(struct text *t, const struct svg_series *s, double x, double y)
+/* Adds the dot of a series, whose shape also tells series apart, with an edge of its colour if it is thicker than usual. */
+static void add_dot(struct text *t, const struct svg_series *s, double x, double y, unsigned more)
 {
 	static const char *const shapes[] = { "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0", "m-3 -3h6v6h-6z", "m-4 3h8l-4 -7z",
 					      "m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z" };
 
-	text_add(t, "<path class='dot' d='M%.1f %.1f%s' fill='%s'/>\n", x, y, shapes[s->colour < 0 ? 0 : s->colour % 4],
+	text_add(t, "<path class='dot' d='M%.1f %.1f%s' fill='%s'", x, y, shapes[s->colour < 0 ? 0 : s->colour % 4],
 		 colour_name(s->colour));
+	if (more)
+		text_add(t, " stroke='%s' stroke-width='%u'", colour_name(s->colour), more);
+	text_add(t, "/>\n");
 }
 
 /* Adds the spread of a point, if it has one. */
@@ -409,28 +441,69 @@ static void add_spread(const struct panel *a, const struct svg_point *at, double
 		text_add(a->t, "<path class='spread' d='M%.1f %.1fh6m-3 0V%.1fm-3 0h6' stroke='%s'/>\n", x - 3, low, high, colour);
 }
 
-/* Adds a series. With spreads it is moved by `aside` pixels, because spreads of several series would cover each other. */
+static bool has_spreads(const struct svg_series *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (has_spread(&s->at[i]))
+			return true;
+	return false;
+}
+
+/* True if all of a series lies below a later one: it could not be seen. */
+static bool is_covered(const struct panel *a, const struct svg_series *s, const struct svg_series *by)
+{
+	if (s->n != by->n || has_spreads(s) || by->kind == SVG_BARS || (by->kind != s->kind && (by->kind == SVG_DASHES || by->kind == SVG_DOTS)))
+		return false;
+	for (size_t i = 0; i < s->n; i++) {
+		const bool drawn = is_drawn(a->p, &s->at[i]);
+		const double aside = drawn ? at_x(a, s->at[i].x) - at_x(a, by->at[i].x) : 0;
+		const double above = drawn ? at_y(a, s->at[i].y) - at_y(a, by->at[i].y) : 0;
+
+		if (drawn != is_drawn(a->p, &by->at[i]) || aside < -1 || aside > 1 || above < -1 || above > 1)
+			return false;
+	}
+	return true;
+}
+
+/* Returns by how many pixels a series is thicker than usual: so much that it is seen on both sides of those that cover it. */
+static unsigned thickening(const struct panel *a, const struct svg_series *s)
+{
+	unsigned more = 0;
+
+	for (const struct svg_series *by = s + 1; by < a->p->series + a->p->nseries; by++)
+		more += is_covered(a, s, by) ? 3 : 0;
+	return more;
+}
+
+/* Adds a series. With spreads it is moved by `aside` pixels, because spreads of several series would cover each other. Among bars
+ * its points are as wide as the groups of bars. A single point without a dot of its own gets one. */
 static void add_line(const struct panel *a, const struct svg_series *s, double aside)
 {
-	bool spreads = false;
+	const unsigned more = thickening(a, s);
+	const double half = a->p->names ? (at_x(a, 1) - at_x(a, 0)) / 2 : 0;
+	size_t drawn = 0;
 
-	for (size_t i = 0; i < s->n; i++)
-		spreads |= has_spread(&s->at[i]);
-	aside = spreads ? aside : 0;
+	aside = has_spreads(s) ? aside : 0;
 	text_add(a->t, "<polyline ");
-	add_stroke(a->t, s);
+	add_stroke(a->t, s, more);
 	text_add(a->t, " points='");
 	for (size_t i = 0; i < s->n; i++)
-		if (is_drawn(a->p, &s->at[i]))
-			text_add(a->t, "%.1f,%.1f ", at_x(a, s->at[i].x) + aside, at_y(a, s->at[i].y));
+		if (is_drawn(a->p, &s->at[i])) {
+			const double x = at_x(a, s->at[i].x) + aside, y = at_y(a, s->at[i].y);
+
+			drawn++;
+			if (half > 0)
+				text_add(a->t, "%.1f,%.1f ", x - half, y);
+			text_add(a->t, "%.1f,%.1f ", x + half, y);
+		}
 	text_add(a->t, "'/>\n");
 	for (size_t i = 0; i < s->n; i++)
 		if (is_drawn(a->p, &s->at[i])) {
 			const double x = at_x(a, s->at[i].x) + aside;
 
 			add_spread(a, &s->at[i], x, colour_name(s->colour));
-			if (s->kind == SVG_POINTS)
-				add_dot(a->t, s, x, at_y(a, s->at[i].y));
+			if (s->kind == SVG_POINTS || (drawn == 1 && half == 0))
+				add_dot(a->t, s, x, at_y(a, s->at[i].y), more);
 		}
 }
 
@@ -464,16 +537,18 @@ static void add_mark(const struct panel *a)
 	text_add(a->t, "</text>\n");
 }
 
-/* Adds all series of a plot and its mark. The panel clips them, but not half a dot at its edge. */
+/* Adds all series of a plot and its mark. The panel clips them, but not half a dot at its edge. Where its limits cut curves off, they
+ * end at its top. */
 static void add_series(const struct panel *a, size_t id)
 {
 	const struct svg_plot *p = a->p;
+	const int above = p->y.limits[0] < p->y.limits[1] ? 0 : 5;
 	size_t bars = 0, k = 0;
 
 	text_add(a->t,
 		 "<clipPath id='panel%zu'><rect x='%.1f' y='%.1f' width='%d' height='%d'/></clipPath>\n"
 		 "<g clip-path='url(#panel%zu)' fill='none' stroke-linejoin='round'>\n",
-		 id, a->left - 5, a->top - 5, SIDE + 10, DEEP + 10, id);
+		 id, a->left - 5, a->top - above, SIDE + 10, DEEP + 5 + above, id);
 	for (size_t s = 0; s < p->nseries; s++)
 		bars += p->series[s].kind == SVG_BARS;
 	for (size_t s = 0; s < p->nseries; s++)
@@ -495,54 +570,96 @@ static void add_swatch(struct text *t, const struct svg_series *s, double x, dou
 		return;
 	}
 	text_add(t, "<path d='M%.1f %.1fh%d' fill='none' ", x, y, SWATCH);
-	add_stroke(t, s);
+	add_stroke(t, s, 0);
 	text_add(t, "/>");
 	if (s->kind == SVG_POINTS)
-		add_dot(t, s, x + SWATCH / 2.0, y);
+		add_dot(t, s, x + SWATCH / 2.0, y, 0);
 }
 
-/* Adds the legend of a plot, in rows: an entry follows the one before if it fits. Returns its height. */
-static double add_legend(struct text *t, const struct svg_plot *p, double left, double top)
+static double width_of_entry(const struct svg_series *s)
 {
-	const double text_at = SWATCH + 8, room = SIDE + RIGHT - text_at - 10;
-	double x = 0, y = 0;
+	const double name = width_of(s->name, strlen(s->name), FONT);
 
+	return s->meaning ? name + width_of(": ", 2, FONT) + width_of(s->meaning, strlen(s->meaning), FONT) : name;
+}
+
+/* Adds the text of an entry, and returns how many lines it has. */
+static unsigned add_entry(struct text *t, const struct svg_series *s, double x, double y, double width)
+{
+	struct text entry = { 0 };
+	unsigned lines = 1;
+
+	text_add(&entry, s->meaning ? "%s: %s" : "%s", s->name, s->meaning);
+	if (entry.err)
+		t->err = entry.err;
+	else
+		lines = add_lines(t, x, y, width, FONT, "", entry.at);
+	free(entry.at);
+	return lines;
+}
+
+/* Adds the legend of a plot, in as many columns as its width has room for, and returns its height. */
+static double add_legend(struct text *t, const struct svg_plot *p, double left, double top, double width)
+{
+	const double text_at = SWATCH + 8, gap = 16;
+	double widest = 0, y = 0;
+	unsigned columns = 1, lines = 0;
+
+	for (size_t i = 0; i < p->nseries; i++)
+		widest = larger(widest, text_at + width_of_entry(&p->series[i]));
+	while ((columns + 1) * (widest + gap) <= width + gap && columns < p->nseries)
+		columns++;
 	text_add(t, "<g class='legend'>\n");
 	for (size_t i = 0; i < p->nseries; i++) {
-		const struct svg_series *s = &p->series[i];
-		struct text entry = { 0 };
-		double w;
+		const double x = (double)(i % columns) * (widest + gap);
 
-		text_add(&entry, s->meaning ? "%s: %s" : "%s", s->name, s->meaning);
-		if (entry.err) {
-			t->err = entry.err;
-			free(entry.at);
-			break;
+		if (i && i % columns == 0) {
+			y += lines * LINE;
+			lines = 0;
 		}
-		w = width_of(entry.at, entry.n, FONT);
-		if (x > 0 && x + w > room) {
-			x = 0;
-			y += LINE;
-		}
-		add_swatch(t, s, left + x, top + y - 4);
-		y += LINE * (add_lines(t, left + x + text_at, top + y, room, FONT, "", entry.at) - 1.0);
-		x += w > room ? room : w + text_at + 16;
-		free(entry.at);
+		add_swatch(t, &p->series[i], left + x, top + y - 4);
+		lines = (unsigned)larger(lines, add_entry(t, &p->series[i], left + x + text_at, top + y, width - text_at));
 	}
 	text_add(t, "</g>\n");
-	return y + LINE;
+	return y + lines * LINE;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* True if one legend can stand for those of all plots. */
+static bool has_one_legend(const struct svg_picture *p)
+{
+	const struct svg_plot *first = p->plots;
+
+	for (size_t k = 1; k < p->nplots; k++) {
+		if (p->plots[k].nseries != first->nseries)
+			return false;
+		for (size_t i = 0; i < first->nseries; i++) {
+			const struct svg_series *a = &first->series[i], *b = &p->plots[k].series[i];
+
+			if (a->kind != b->kind || a->colour != b->colour || !is_same_text(a->name, b->name) ||
+			    !is_same_text(a->meaning, b->meaning))
+				return false;
+		}
+	}
+	return p->nplots > 1;
 }
 
 /* ---- the picture ---- */
 
-/* Adds the title and the notes, and returns the height that they take. */
+/* Adds the title, the notes and a legend of all plots, and returns the height that they take. */
 static double add_head(struct text *t, const struct svg_picture *p, double width)
 {
 	double y = 28;
 
-	y += TITLE * LINE / FONT * add_lines(t, 20, y, width - 40, TITLE, " font-weight='bold'", p->title);
+	y += TITLE * LINE / FONT * add_lines(t, 20, y, (width - 40) / BOLD, TITLE, " font-weight='bold'", p->title);
 	for (size_t i = 0; i < p->nnotes; i++)
 		y += LINE * add_lines(t, 20, y, width - 40, FONT, " fill='#444'", p->notes[i]);
+	if (has_one_legend(p))
+		y += LINE + add_legend(t, p->plots, 20, y + LINE, width - 40);
 	return y;
 }
 
@@ -555,18 +672,17 @@ int svg_make(const struct svg_picture *p, char **out)
 	int err;
 
 	for (size_t k = 0; k < p->nplots; k += ACROSS) {
-		double legends = 0;
+		double legends = 0 - LINE;
 
 		for (size_t i = k; i < k + ACROSS && i < p->nplots; i++) {
 			struct panel a = { .t = &body, .p = &p->plots[i], .left = LEFT + (double)(i - k) * (LEFT + SIDE + RIGHT),
 					   .top = y + ABOVE, .bottom = y + ABOVE + DEEP };
-			double deep;
 
 			set_axes(&a);
 			add_axes(&a);
 			add_series(&a, i);
-			deep = add_legend(&body, a.p, a.left, a.bottom + BELOW);
-			legends = deep > legends ? deep : legends;
+			if (!has_one_legend(p))
+				legends = larger(legends, add_legend(&body, a.p, a.left, a.bottom + BELOW, SIDE + RIGHT - 10));
 		}
 		y += ABOVE + DEEP + BELOW + legends;
 	}
