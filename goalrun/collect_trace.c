@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun --trace: merges what the contexts of all ranks have traced, and writes it. */
-#include "goalrun/run.h"
+#include "goalrun/goalrun.h"
 #include "runtime/trace.h"
 #include "trace/trace.h"
 #include "util/file.h"
@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 int run_trace_open(const char *path)
 {
@@ -127,8 +129,69 @@ static int read_trace(struct trace *t, int fd)
 	return err;
 }
 
-int run_trace_write(int fd, const char *path)
+/* ---- what a picture says ---- */
+
+/* Adds the name of the CPU, if the system tells it. */
+static void add_cpu_name(struct text *out)
 {
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char line[256];
+
+	while (f && fgets(line, sizeof line, f))
+		if (!strncmp(line, "model name", 10) && strchr(line, ':')) {
+			line[strcspn(line, "\n")] = '\0';
+			text_add(out, "%s, ", strchr(line, ':') + 2);
+			break;
+		}
+	if (f)
+		fclose(f);
+}
+
+/* Adds the machine, and what was run on it. */
+static void describe_run(const struct run_options *o, struct text *title, struct text *note)
+{
+	const struct run_case *c = o->cases;
+	struct utsname system;
+
+	text_add(title, "%s, %" PRIu32 " rank%s", o->program ? o->program[0] : o->name, o->nranks, o->nranks == 1 ? "" : "s");
+	text_add(note, "measured on: ");
+	add_cpu_name(note);
+	text_add(note, "%ld CPUs online", sysconf(_SC_NPROCESSORS_ONLN));
+	if (!uname(&system))
+		text_add(note, "; %s %s, %s", system.sysname, system.release, system.machine);
+	text_add(note, "\n");
+	if (o->program)
+		text_add(note, "all starts of the program");
+	else if (o->ncases > 1)
+		text_add(note, "%zu cases, %" PRId64 " starts of each", o->ncases, o->warmup + o->iters);
+	else
+		text_add(note, "%" PRId64 " starts after %" PRId64 " that warm up", o->iters, o->warmup);
+	if (!o->program && o->ncases == 1 && !is_dataless(o))
+		text_add(note, "; blocks of %" PRId64 " %s", c->count, run_type_names[c->type]);
+	text_add(note, "; ranks are %s; backend %s", o->threads ? "threads" : "processes", run_backend_name(o));
+	if (o->progress)
+		text_add(note, "; %s progress", o->progress);
+}
+
+/* Writes the trace as the suffix of its file says. Returns 0 or -ERR_x. */
+static int write_described(const struct run_options *o, struct trace *t)
+{
+	struct text title = { 0 }, note = { 0 };
+	int err;
+
+	describe_run(o, &title, &note);
+	t->title = title.at;
+	t->note = note.at;
+	err = title.err || note.err ? -ERR_NOMEM : write_file(o->trace, t);
+	t->title = t->note = NULL;
+	free(title.at);
+	free(note.at);
+	return err;
+}
+
+int run_trace_write(const struct run_options *o, int fd)
+{
+	const char *path = o->trace;
 	struct trace t = { 0 };
 	int err = read_trace(&t, fd);
 
@@ -136,7 +199,7 @@ int run_trace_write(int fd, const char *path)
 		fprintf(stderr, "goalrun: %s: nothing was traced: a context that has bound something tells when it is freed\n", path);
 		return EXIT_FAULT;
 	}
-	err = err ? err : write_file(path, &t);
+	err = err ? err : write_described(o, &t);
 	if (!err && t.dropped)
 		fprintf(stderr, "goalrun: %s lacks %" PRIu64 " events: GOAL_TRACE_EVENTS is %s\n", path, t.dropped,
 			env_get(ENV_GOAL_TRACE_EVENTS));

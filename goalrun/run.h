@@ -146,8 +146,8 @@ int run_show_placement(const struct run_options *o);
 /* Turns on tracing by the environment of the ranks. Returns the descriptor of a file in memory to which they append their
  * events, or -1. */
 int run_trace_open(const char *path);
-/* Merges the events of all ranks, and writes the trace to a file. Returns an exit status. */
-int run_trace_write(int fd, const char *path);
+/* Merges the events of all ranks, and writes the trace to the file of --trace. Returns an exit status. */
+int run_trace_write(const struct run_options *o, int fd);
 /* Prints the command that runs one case alone on stderr. */
 void run_reproduce(const struct run_options *o, size_t index);
 

@@ -75,7 +75,7 @@ int run_write_collected(const struct goalrun *g)
 {
 	if (!g->o.trace)
 		return EXIT_OK;
-	return run_emulates_nic(&g->o) ? run_nic_trace(&g->nic, g->o.trace) : run_trace_write(g->trace_fd, g->o.trace);
+	return run_emulates_nic(&g->o) ? run_nic_trace(&g->nic, g->o.trace) : run_trace_write(&g->o, g->trace_fd);
 }
 
 int run_prepared(struct goalrun *g)

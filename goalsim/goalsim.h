@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The program goalsim, see goalsim(1): options.c parses the options, schedule.c makes a schedule from the input, main.c prints,
  * simulate.c runs the simulator, node.c does for ranks that share a node, node_sweep.c compares what those can do, repeat.c repeats
- * operations, trace.c writes traces, measured.c compares them with measured ones, and noise.c makes random times. */
+ * operations, trace.c writes traces, measured.c compares them with measured ones, noise.c makes random times, and picture.c has what
+ * pictures say about themselves. */
 #ifndef GOALSIM_GOALSIM_H
 #define GOALSIM_GOALSIM_H
 
@@ -77,6 +78,12 @@ struct goalsim {
 
 struct trace;
 
+/* Two lines of a picture: the machine that is simulated, and what runs on it. */
+struct picture_notes {
+	struct machine_text machine;
+	char *what; /* owned */
+};
+
 #define MOST_COMPARED 5 /* schedules of a sweep: a picture has three curves of each */
 
 #define usage(...) option_usage("goalsim", __VA_ARGS__)
@@ -124,6 +131,12 @@ int node_once(struct goalsim *s, struct sim_result *r);
 /* Simulates the schedule for each number of ranks of --sweep, with each S of --split, or with each placement, prints the times and
  * draws them. Returns an exit status. */
 int node_sweep(struct goalsim *s);
+
+/* ---- picture.c ---- */
+
+/* Describes the simulations that the options ask for, with the count of the schedule if it is open. Returns 0 or -ERR_NOMEM; n->what
+ * has to be freed in any case, and is NULL after an error. */
+int picture_notes(const struct goalsim *s, struct picture_notes *n);
 
 /* ---- trace.c ---- */
 

@@ -307,12 +307,12 @@ static void add_splits(struct drawing *d, const struct sweep *w, unsigned plot, 
 	}
 }
 
-static int draw_splits(struct drawing *d, const struct sweep *w, char **svg)
+static int draw_splits(struct drawing *d, const struct sweep *w, const struct picture_notes *about, char **svg)
 {
-	const struct machine_text machine = sim_machine_text(&w->s->machine);
 	const double high = 2.5e-9 * (double)(w->rows.at[0].blocking + w->all);
 	const char *const notes[] = {
-		machine.s,
+		about->machine.s,
+		about->what,
 		w->s->node.barrier ? "The levels of the tree run one after the other, each transfer on the core that has least to do." :
 				     "Each op runs as soon as it can, on the core that communicates for its rank.",
 		"S: the S levels of the tree next to the leaves run on the cores of the ranks, all others on the cores that are left.",
@@ -336,12 +336,11 @@ static int draw_splits(struct drawing *d, const struct sweep *w, char **svg)
 	return svg_make(&(struct svg_picture){ title, notes, sizeof notes / sizeof *notes, d->plots, 2 }, svg);
 }
 
-static int draw_placements(struct drawing *d, const struct sweep *w, char **svg)
+static int draw_placements(struct drawing *d, const struct sweep *w, const struct picture_notes *about, char **svg)
 {
 	static const char *const meaning[] = { "on the core of the rank", "on the next core that is set aside",
 					       "ranks in turn on the cores that are set aside" };
-	const struct machine_text machine = sim_machine_text(&w->s->machine);
-	const char *const notes[] = { machine.s };
+	const char *const notes[] = { about->machine.s, about->what };
 	const bool bars = w->rows.n <= MOST_BARS;
 	char numbers[MOST_BARS][24], title[200];
 	const char *names[MOST_BARS];
@@ -351,24 +350,25 @@ static int draw_placements(struct drawing *d, const struct sweep *w, char **svg)
 		names[i] = numbers[i];
 	}
 	snprintf(title, sizeof title, "Placements on %" PRId64 " cores: %s", w->s->node.cores, option_source(w->s->input));
-	d->plots[0] = (struct svg_plot){ .title = "where the communication of a rank runs", .x = { .name = bars ? "" : "ranks" },
+	d->plots[0] = (struct svg_plot){ .title = "time of the operation, by where the ranks communicate", .x = { .name = bars ? "" : "ranks" },
 					 .y = { .name = "time", .unit = SVG_SECONDS }, .series = d->series[0],
 					 .names = bars ? names : NULL, .nnames = bars ? w->rows.n : 0 };
 	for (unsigned k = 0; k < PLACEMENTS; k++)
 		add_curve(d, w, 0, (struct svg_series){ .name = placements[k], .meaning = meaning[k], .kind = bars ? SVG_BARS : SVG_POINTS,
 							.colour = (int)k }, placed_of, k);
-	return svg_make(&(struct svg_picture){ title, notes, 1, d->plots, 1 }, svg);
+	return svg_make(&(struct svg_picture){ title, notes, 2, d->plots, 1 }, svg);
 }
 
 static int write_svg(const struct sweep *w)
 {
 	struct drawing *d = mem_calloc(1, sizeof *d);
+	struct picture_notes about = { 0 };
 	const char *file = w->s->svg;
 	char *svg = NULL;
-	int err = d && !VEC_RESERVE(&d->points, 2 * MOST_CURVES * w->rows.n) ? 0 : -ERR_NOMEM;
+	int err = d && !VEC_RESERVE(&d->points, 2 * MOST_CURVES * w->rows.n) ? picture_notes(w->s, &about) : -ERR_NOMEM;
 
 	if (!err)
-		err = w->s->node.split.first >= 0 ? draw_splits(d, w, &svg) : draw_placements(d, w, &svg);
+		err = w->s->node.split.first >= 0 ? draw_splits(d, w, &about, &svg) : draw_placements(d, w, &about, &svg);
 	if (!err && option_write(file, svg, strlen(svg))) {
 		fprintf(stderr, "goalsim: %s: %s\n", file, file_why(errno));
 		err = -ERR_SYS;
@@ -377,6 +377,7 @@ static int write_svg(const struct sweep *w)
 		VEC_FREE(&d->points);
 	free(d);
 	free(svg);
+	free(about.what);
 	return err == -ERR_NOMEM ? no_memory() : err ? EXIT_FAULT : EXIT_OK;
 }
 

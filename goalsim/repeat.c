@@ -175,21 +175,25 @@ static int name_curves(struct drawing *d, const struct sweep *w)
 static int make_svg(struct drawing *d, const struct sweep *w, char **svg)
 {
 	const struct goalsim *s = w->s;
-	const struct machine_text machine = sim_machine_text(&s->machine);
+	struct picture_notes about = { 0 };
 	char loop[160];
-	const char *const notes[] = { machine.s, loop };
 	int err = name_curves(d, w);
 
-	snprintf(loop, sizeof loop, "a loop has %" PRId64 " repetitions; its time is divided by their number", s->repeat);
+	snprintf(loop, sizeof loop, "loop: %" PRId64 " repetitions; the time is that of all, divided by their number", s->repeat);
 	for (unsigned p = 0; p < 2; p++)
-		d->plots[p] = (struct svg_plot){ .title = p ? "By how much a loop shows too little" : "Time of an operation",
+		d->plots[p] = (struct svg_plot){ .title = p ? "What a loop hides of an operation" : "Time of an operation",
 						 .x = { .name = "ranks", .scale = SVG_LOG2 }, .series = d->series[p] };
 	d->plots[0].y = (struct svg_axis){ .name = "time", .unit = SVG_SECONDS, .scale = SVG_LOG10 };
 	d->plots[1].y = (struct svg_axis){ .name = "% of the time of one operation" };
 	for (int i = 0; i < s->ninputs; i++)
 		for (enum curve c = ONCE; c < CURVES; c++)
 			add_curve(d, w, i, c);
-	return err ? err : svg_make(&(struct svg_picture){ "Operations in a loop and alone", notes, 2, d->plots, 2 }, svg);
+	err = err ? err : picture_notes(s, &about);
+	if (!err)
+		err = svg_make(&(struct svg_picture){ "Operations in a loop and alone", (const char *[]){ about.machine.s, about.what, loop }, 3,
+						      d->plots, 2 }, svg);
+	free(about.what);
+	return err;
 }
 
 static int write_svg(const struct sweep *w, const char *file)

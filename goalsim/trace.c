@@ -6,6 +6,7 @@
 #include "util/order.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -105,25 +106,42 @@ static int write_as(const char *path, trace_writer *write, const struct trace *t
 	return err;
 }
 
+/* Adds the title and the notes of the picture. With a measured trace, they say which of its epochs is shown. */
+static int describe(const struct goalsim *s, struct text *title, struct text *note)
+{
+	const uint32_t n = s->binary.source.nranks;
+	struct picture_notes notes = { 0 };
+	int err = picture_notes(s, &notes);
+
+	text_add(title, "%s, %" PRIu32 " rank%s", option_source(s->input), n, n == 1 ? "" : "s");
+	text_add(note, "%s\n%s", notes.machine.s, notes.what);
+	if (s->node.cores)
+		text_add(note, "; a line \"core\" is a core that communicates for ranks");
+	if (s->measured)
+		text_add(note, "\nmeasured: %s, epoch %" PRIu64 ", which is of median length", option_source(s->measured), s->parting.epoch);
+	free(notes.what);
+	return err ? err : title->err || note->err ? -ERR_NOMEM : 0;
+}
+
 static int write_trace(struct goalsim *s, struct trace *t)
 {
-	const struct machine_text machine = sim_machine_text(&s->machine);
-	struct text title = { 0 };
+	struct text title = { 0 }, note = { 0 };
 	int err = make_threads(t);
 
-	text_add(&title, "%s, %u ranks", option_source(s->input), s->binary.source.nranks);
 	t->matched = true;
-	t->title = title.at;
-	t->note = machine.s;
-	err = err ? err : title.err ? -ERR_NOMEM : set_kinds(s, t);
+	err = err ? err : set_kinds(s, t);
 	if (!err && s->measured)
 		err = measured_lay(s, t);
+	err = err ? err : describe(s, &title, &note);
+	t->title = title.at;
+	t->note = note.at;
 	err = err ? err : trace_link(t);
 	if (!err && s->trace)
 		err = write_as(s->trace, trace_format(s->trace), t);
 	if (!err && s->svg)
 		err = write_as(s->svg, trace_timeline, t);
 	free(title.at);
+	free(note.at);
 	return err == -ERR_SYS ? EXIT_FAULT : err ? no_memory() : EXIT_OK;
 }
 

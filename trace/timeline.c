@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Lengths in pixels. */
-enum { LEFT = 130, WIDE = 1300, RIGHT = 30, ABOVE = 74, BELOW = 78, FONT = 12, TICKS = 10, SWATCH = 20 };
+enum { LEFT = 130, WIDE = 1300, RIGHT = 30, HEAD = 24 /* baseline of the title */, BELOW = 78, FONT = 12, NOTE = 17 /* a line below the title */, TICKS = 10, SWATCH = 20 };
 enum { MOST_LINES = 64, MOST_MESSAGES = 4000 };
 #define NOT_SHOWN UINT32_MAX
 #define LEAST_BAR 0.02 /* pixels; shorter bars are not drawn, as nobody can enlarge the picture so far */
@@ -31,9 +31,10 @@ struct timeline {
 	struct text *out;
 	const struct trace *t;
 	uint64_t span; /* ns */
-	double high; /* of a line */
+	double above, high; /* where the lines begin, and the height of one */
 	uint32_t *line; /* of each thread, or NOT_SHOWN */
 	uint32_t nlines;
+	size_t each; /* of so many threads, one is shown */
 	size_t nmessages; /* between threads that are shown */
 	bool used[COLOURS], waits;
 };
@@ -75,13 +76,16 @@ static int by_row(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Selects the threads that are shown, evenly in the order of their rows. */
+/* Selects the threads that are shown: all, or every second one in the order of their rows, or every third, and so on. So ranks that
+ * are shown have their distances in common, and in most schedules messages. */
 static int select_lines(struct timeline *l)
 {
 	const size_t n = l->t->threads.n;
 	const struct trace_thread **order = mem_alloc((n + 1) * sizeof *order);
 
-	l->nlines = (uint32_t)(n < MOST_LINES ? n : MOST_LINES);
+	l->each = (n + MOST_LINES - 1) / MOST_LINES;
+	l->each = l->each ? l->each : 1;
+	l->nlines = (uint32_t)((n + l->each - 1) / l->each);
 	l->high = l->nlines > 32 ? 13 : 20;
 	l->line = mem_alloc((n + 1) * sizeof *l->line);
 	if (!l->line || !order) {
@@ -95,7 +99,7 @@ static int select_lines(struct timeline *l)
 	if (n)
 		qsort(order, n, sizeof *order, by_row);
 	for (uint32_t k = 0; k < l->nlines; k++)
-		l->line[order[l->nlines > 1 ? k * (n - 1) / (l->nlines - 1) : 0] - l->t->threads.at] = k;
+		l->line[order[k * l->each] - l->t->threads.at] = k;
 	free(order);
 	return 0;
 }
@@ -124,12 +128,13 @@ static double x_of(const struct timeline *l, uint64_t time)
 
 static double y_of(const struct timeline *l, const struct trace_slice *s)
 {
-	return ABOVE + l->high * l->line[s->thread];
+	return l->above + l->high * l->line[s->thread];
 }
 
-static void add_text(struct text *out, const char *s)
+/* Adds a text, or the first bytes of it. */
+static void add_text(struct text *out, const char *s, size_t most)
 {
-	for (; s && *s; s++)
+	for (; *s && most; s++, most--)
 		if (*s == '<' || *s == '&' || *s == '>')
 			text_add(out, "&#%d;", *s);
 		else
@@ -152,23 +157,42 @@ static void add_time(struct text *out, uint64_t ns, uint64_t scale)
 
 /* ---- the picture ---- */
 
+/* Opens the picture, whose height follows from its lines. */
+static void open_picture(struct timeline *l)
+{
+	double high;
+
+	l->above = HEAD + 33 + NOTE;
+	for (const char *note = l->t->note; note && *note; note += strcspn(note, "\n") + (strchr(note, '\n') != NULL))
+		l->above += NOTE;
+	high = l->above + l->high * l->nlines + BELOW;
+	text_add(l->out, "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %.0f' width='%d' height='%.0f' font-family='sans-serif' "
+			 "font-size='%d'>\n<rect width='100%%' height='100%%' fill='white'/>\n", LEFT + WIDE + RIGHT, high,
+		 LEFT + WIDE + RIGHT, high, FONT);
+}
+
+/* Adds the title, the notes, and what is shown. */
 static void add_head(struct timeline *l)
 {
 	struct text *out = l->out;
-	const double high = ABOVE + l->high * l->nlines + BELOW;
+	const char *note = l->t->note;
+	int y = HEAD + 3;
 
-	text_add(out, "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %.0f' width='%d' height='%.0f' font-family='sans-serif' "
-		      "font-size='%d'>\n<rect width='100%%' height='100%%' fill='white'/>\n<text x='%d' y='24' font-size='16' "
-		      "font-weight='bold'>", LEFT + WIDE + RIGHT, high, LEFT + WIDE + RIGHT, high, FONT, LEFT);
-	add_text(out, l->t->title ? l->t->title : "What each rank did");
-	text_add(out, "</text>\n<text x='%d' y='44' fill='#444'>", LEFT);
-	add_text(out, l->t->note);
-	if (l->t->note)
-		text_add(out, "; ");
-	if (l->nlines < l->t->threads.n)
-		text_add(out, "%" PRIu32 " of %zu threads are shown", l->nlines, l->t->threads.n);
-	else
-		text_add(out, "all %" PRIu32 " threads are shown", l->nlines);
+	text_add(out, "<text x='%d' y='%d' font-size='16' font-weight='bold'>", LEFT, HEAD);
+	add_text(out, l->t->title ? l->t->title : "What each rank did", SIZE_MAX);
+	text_add(out, "</text>\n");
+	while (note && *note) {
+		const size_t len = strcspn(note, "\n");
+
+		text_add(out, "<text x='%d' y='%d' fill='#444'>", LEFT, y += NOTE);
+		add_text(out, note, len);
+		text_add(out, "</text>\n");
+		note += len + (note[len] == '\n');
+	}
+	text_add(out, "<text x='%d' y='%d' fill='#444'>duration ", LEFT, y + NOTE);
+	add_time(out, l->span, l->span);
+	if (l->each > 1)
+		text_add(out, "; %" PRIu32 " of %zu threads are shown, and messages between these", l->nlines, l->t->threads.n);
 	if (l->nmessages > MOST_MESSAGES)
 		text_add(out, "; messages are too many to be shown");
 	text_add(out, "</text>\n");
@@ -187,13 +211,13 @@ static uint64_t tick_step(uint64_t span)
 static void add_axis(struct timeline *l)
 {
 	const uint64_t step = tick_step(l->span);
-	const double bottom = ABOVE + l->high * l->nlines;
+	const double bottom = l->above + l->high * l->nlines;
 
 	for (uint64_t at = 0; at <= l->span; at += step) {
 		const double x = x_of(l, l->t->begin + at);
 
-		text_add(l->out, "<path d='M%.1f %d V%.1f' stroke='#e4e4e4'/>\n<text x='%.1f' y='%.1f' text-anchor='middle'>", x,
-			 ABOVE - 4, bottom + 4, x, bottom + 19);
+		text_add(l->out, "<path d='M%.1f %.1f V%.1f' stroke='#e4e4e4'/>\n<text x='%.1f' y='%.1f' text-anchor='middle'>", x,
+			 l->above - 4, bottom + 4, x, bottom + 19);
 		add_time(l->out, at, step);
 		text_add(l->out, "</text>\n");
 	}
@@ -208,7 +232,7 @@ static void add_labels(struct timeline *l)
 
 		if (l->line[i] == NOT_SHOWN)
 			continue;
-		text_add(l->out, "<text x='%d' y='%.1f' text-anchor='end'>", LEFT - 8, ABOVE + l->high * (l->line[i] + 0.5) + 4);
+		text_add(l->out, "<text x='%d' y='%.1f' text-anchor='end'>", LEFT - 8, l->above + l->high * (l->line[i] + 0.5) + 4);
 		if (on->core)
 			text_add(l->out, "core %" PRId32, on->cpu);
 		else
@@ -288,7 +312,7 @@ static void add_messages(struct timeline *l)
 /* Adds a swatch and its meaning, and returns where the next one begins. */
 static double add_swatch(struct timeline *l, double x, const char *rgb, bool line, const char *name)
 {
-	const double y = ABOVE + l->high * l->nlines + 48;
+	const double y = l->above + l->high * l->nlines + 48;
 
 	text_add(l->out, "<rect x='%.1f' y='%.1f' width='%d' height='%d' fill='%s'/>\n<text x='%.1f' y='%.1f'>%s</text>\n", x,
 		 line ? y - 5 : y - 10, SWATCH, line ? 1 : 12, rgb, x + SWATCH + 6, y, name);
@@ -315,6 +339,7 @@ int trace_timeline(struct text *out, const struct trace *t)
 
 	if (!err) {
 		find_contents(&l);
+		open_picture(&l);
 		add_head(&l);
 		add_axis(&l);
 		add_labels(&l);

@@ -115,7 +115,12 @@ struct machine_text sim_machine_text(const struct sim_machine *m)
 {
 	struct machine_text text;
 
-	snprintf(text.s, sizeof text.s, "simulated, LogGOPS: L %" PRId64 ", o %" PRId64 ", g %" PRId64 " ns; G %g, O %g ns per byte; S %" PRId64
-		 " bytes", m->L, m->o, m->g, m->G, m->O, m->S);
+	int n = snprintf(text.s, sizeof text.s, "simulated in the LogGOPS model: latency L %" PRId64 ", overhead o %" PRId64 ", gap g %" PRId64
+			 " ns; gap G %g, overhead O %g ns a byte; eager up to S %" PRId64 " bytes", m->L, m->o, m->g, m->G, m->O, m->S);
+
+	if (m->copy > 0 || m->reduce > 0)
+		n += snprintf(text.s + n, sizeof text.s - (size_t)n, "; copy %g, reduction %g ns a byte", m->copy, m->reduce);
+	if (m->start > 0)
+		snprintf(text.s + n, sizeof text.s - (size_t)n, "; all ranks start after %" PRId64 " ns", m->start);
 	return text;
 }

@@ -25,9 +25,9 @@ option_taker sim_machine_take;
 /* Sets the parameters of a simulation, and the rates of a source. The start is the caller's. */
 void sim_machine_apply(const struct sim_machine *m, struct sim_params *p, struct sim_binary *x);
 
-/* Describes the machine for pictures: "simulated, LogGOPS: L 2500, ...". */
+/* Describes the machine for pictures: "simulated in the LogGOPS model: latency L 2500, ...". */
 struct machine_text {
-	char s[200];
+	char s[400]; /* more than the longest numbers take */
 } sim_machine_text(const struct sim_machine *m);
 
 #endif

@@ -140,6 +140,7 @@ check goalsim.sweep_looks_faster awk 'NR == FNR { b[$2] = $6; next } !($6 < b[$2
 check goalsim.sweep_is_slower awk 'NR == FNR { b[$2] = $3; next } $2 == 256 && !($3 >= 8 * b[$2]) { bad = 1 } END { exit bad }' binomial linear
 check goalsim.sweep_too_low awk '!($3 >= 3 * $4) { bad = 1 } END { exit bad }' binomial
 check goalsim.sweep_grows awk 'NR > 1 && !($7 > last) { bad = 1 } { last = $7 } END { exit bad }' linear
+check goalsim.sweep_what grep -q '>blocks of the count of the schedule, or else of one element, of 1 byte<' sweep.svg
 check goalsim.sweep_svg [ "$(grep -c 'bcast_linear, loop, rotating root' sweep.svg)" = 2 ]
 check goalsim.sweep_json sim --repeat 2 --sweep 3-7 "$S/bcast_linear.goal" --json
 check "goalsim.sweep_json_keys" [ "$(report cases.1.ranks cases.1.once cases.1.loop cases.1.schedule)" = "6 11500 9500.0 $S/bcast_linear.goal" ]
@@ -188,6 +189,7 @@ R="-n 3 --count 100 $S/reduce_binomial.goal"
 }
 check "goalsim.measured_epoch $(report cases.0.measured cases.0.epoch cases.0.parting)" [ "$(report cases.0.epoch cases.0.measured \
 	cases.0.parting.op cases.0.parting.measured)" = '3 13188 2 13188' ]
+check goalsim.measured_names_epoch grep -q '>measured: late.txt, epoch [0-9]*, which is of median length<' both.svg
 check goalsim.measured_lines [ "$(grep -c "text-anchor='end'>rank [0-2] measured<" both.svg) $(grep -c "text-anchor='end'>rank [0-2] simulated<" both.svg)" = '3 3' ]
 timeout 60 "$BUILD/bin/goalrun" -n 3 --count 100 --iters 3 --trace run.txt "$S/reduce_binomial.goal" >out 2>err
 # shellcheck disable=SC2086
@@ -201,11 +203,16 @@ check goalsim.timeline_bars [ "$(grep -c '<title>rank [0-4], op [0-9]: send to [
 check goalsim.timeline_messages [ "$(grep -c '^<path .* L' t.svg)" = 4 ]
 check goalsim.timeline_title grep -qF 'bcast_binomial.goal, 5 ranks</text>' t.svg
 sim -n 300 "$S/alltoall_linear.goal" --svg t.svg
-check goalsim.timeline_sampled grep -q '64 of 300 threads are shown; messages are too many' t.svg
-check goalsim.timeline_lines [ "$(grep -c "text-anchor='end'>rank" t.svg)" = 64 ]
-check goalsim.timeline_last grep -q "text-anchor='end'>rank 299<" t.svg
+check goalsim.timeline_sampled [ "$(grep -c '; 60 of 300 threads are shown, and messages between these<' t.svg)" = 1 -a \
+	"$(grep -o "text-anchor='end'>rank [0-9]*<" t.svg | tr -dc '0-9\n' | tr '\n' ' ')" = "$(seq -s ' ' 0 5 295) " ]
+sim -n 64 "$S/alltoall_linear.goal" --count 3 --svg t.svg
+check goalsim.timeline_many grep -q '<text[^>]*>duration [0-9.]* .s; messages are too many to be shown<' t.svg
 sim -n 1 "$S/bcast_binomial.goal" --svg t.svg
-check goalsim.timeline_empty [ $? -eq 0 -a "$(tail -n 1 t.svg)" = '</svg>' ]
+check goalsim.timeline_empty [ $? -eq 0 -a "$(tail -n 1 t.svg)" = '</svg>' -a "$(grep -c 'bcast_binomial.goal, 1 rank<' t.svg)" = 1 ]
+# A picture says what was simulated, on which machine.
+sim -n 4 "$S/reduce_binomial.goal" --count 2k --type double --reduce 0.5 --noise uniform:10 --start exponential:20 --svg t.svg
+check goalsim.timeline_machine grep -q '>simulated in the LogGOPS model: latency L 2500, .*; copy 0, reduction 0.5 ns a byte<' t.svg
+check goalsim.timeline_what grep -qF '>blocks of 16 KiB; ranks start 20 ns later on average, exponential; ops and messages end 0 to 10 ns later, uniform; seed 0<' t.svg
 
 # ---- imbalance ----
 

@@ -145,6 +145,7 @@ for list in '' segment:size=16k; do
 		-a "$(report cases.1.end)" -ge $(($(report cases.2.end) * 3 / 2)) ]
 done
 sim --cores 64 -O 1 --sweep 60-62 --svg bars.svg "$S/scan_chain.goal"
+check node.timeline_says grep -q '; one node, 8 cores; a line "core" is a core that communicates for ranks<' t.svg
 check node.bars grep -q '>61 ranks<' bars.svg
 
 # ---- usage and bad input ----
