@@ -29,19 +29,19 @@ mkdir -p "$OUT" || exit 1
 
 # say TEXT... : a line of the result
 say() { echo "$*" >>"$txt"; }
-# head_of TITLE RUNS TEXT... : how the result begins
+# head_of TITLE RUNS EXPECTED TEXT... : how the result begins; EXPECTED is what is to hold on 8 cores and more, or nothing
 head_of()
 {
-	local title=$1 runs=$2
+	local title=$1 runs=$2 expected=$3
 
-	shift 2
+	shift 3
 	printf 'title: %s\n' "$title" >"$txt"
 	say "$(machine)"
 	say "runs: $runs"
 	say "note: $*"
-	[ $cores -ge 8 ] || say "# Fewer than 8 cores: what is to hold for 8 and more was not measured here."
+	[ -z "$expected" ] || say "# On 8 cores and more $expected.$([ $cores -ge 8 ] || echo ' Fewer were measured here.')"
 }
-medians="a point is the median of $RUNS launches, a bar their lowest and highest; a launch gives the median of $ITERS starts"
+medians="a point is the median of $RUNS launches, its bar goes from the lowest to the highest; a launch gives the median of $ITERS starts"
 # cell COLUMN COMMAND... : one column of what is measured (1 comm, 2 compute, 3 total) in ms with its spread, or "-" and why
 cell()
 {
@@ -79,8 +79,9 @@ iscan()
 
 	[ $cores -ge 4 ] || k=1
 	head_of "Chain scan of $(bytes_of "$bytes"), with three placements of communication threads" "$medians" \
-		"goalrun --overlap; ranks are processes; with numa and odd-even, $k of the cores for all ranks. On 8 cores and more" \
-		"odd-even is to be at least 1.5 times as fast as numa where sender and receiver both copy."
+		"odd-even is to be at least 1.5 times as fast as numa where sender and receiver both copy" \
+		"goalrun --overlap; ranks are processes. With numa and odd-even, $([ $k -eq 1 ] && echo 'one core communicates' ||
+			echo "$k cores communicate") for all ranks."
 	for memory in staged heap; do
 		say "plot: $([ $memory = staged ] && echo 'staged: sender and receiver copy' || echo 'direct: one copy')"
 		say "x: ranks"
@@ -122,9 +123,9 @@ tree()
 		--count $((bytes / 8)) "$schedule")
 	work=$(awk -v c="$work" -v n="$cores" 'BEGIN { printf "%.0f\n", c * n + 1 }')
 	head_of "Binomial $1 of $(bytes_of "$bytes"), overlapped with $work µs of work" "$medians" \
+		"the model's S is to take at most 1.1 times as long as the best one" \
 		"goalrun --overlap; ranks are processes. The work is that of one core, divided by the ranks: on all" \
-		"$cores cores it takes as long as the communication alone. On 8 cores and more the model's S is to take at most" \
-		"1.1 times as long as the best one."
+		"$cores cores it takes as long as the communication alone."
 	: >"$TMP/left" && : >"$TMP/right"
 	for n in $(sizes $((cores >= 4 ? cores - 1 : 8))); do
 		if [ "$n" -lt "$cores" ]; then free=$((cores - n)); else free=1; fi
@@ -187,7 +188,7 @@ steals()
 
 	n=${n##* }
 	head_of "How often ranks that wait make progress for others: binomial reduction of $(bytes_of "$bytes") on $n ranks" \
-		"a bar is the median of $RUNS launches of $((ITERS * 20)) starts, its line their lowest and highest" \
+		"a bar is the median of $RUNS launches of $((ITERS * 20)) starts, its line goes from the lowest to the highest" "" \
 		"Ranks pause at random, for up to 300 µs, before start and between start and wait; the others wait for them."
 	say "plot: progress made for another rank"
 	say "x: rank that waits"
@@ -240,7 +241,7 @@ predict()
 	errors='{ d = $4 - $3; print 100 * (d < 0 ? -d : d) / $3 }'
 	median=$(awk "$errors" "$TMP/times" | sort -g | awk '{ v[NR] = $1 } END { if (NR) printf "%.0f", v[int((NR + 1) / 2)] }')
 	[ -n "$median" ] || { echo "experiment.sh: no schedule has been measured" >&2; return 1; }
-	head_of "Simulated and measured time of schedules, 2 ranks" "a measured time is the median of $((ITERS * 20)) starts of one launch" \
+	head_of "Simulated and measured time of schedules, 2 ranks" "a measured time is the median of $((ITERS * 20)) starts of one launch" "" \
 		"goalrun --calibrate, then goalsim --params. Median of the relative errors: $median %."
 	say "note: parameters: $(grep -v '^#' "$OUT/predict.params" | paste -sd',' | sed 's/,/, /g')"
 	say "plot: each schedule with blocks of $(bytes_of "${SIZES%% *}") to $(bytes_of "${SIZES##* }")"
@@ -262,7 +263,8 @@ predict()
 	say "log2 x: size of a block [bytes]"
 	say "y: relative error, %"
 	say "series: points median, dots 25 %"
-	say "meaning: median: with the least and the greatest"
+	say "meaning: median: of the schedules; its bar goes from the smallest error to the largest"
+	say "meaning: 25 %: the error that is aimed at"
 	for bytes in $SIZES; do
 		say "$bytes $(awk -v b="$bytes" '$2 == b' "$TMP/times" | awk "$errors" | spread) 25"
 	done

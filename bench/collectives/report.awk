@@ -149,12 +149,12 @@ function draw(n, file,    i, key, f, at, what, nplots, plots, rows, labels) {
 			in_limits(n, key, "peer", best[n, key, "peer"]) " 1\n"
 	}
 	if (!nplots) return
-	print "title: Time of collectives on " n " ranks; the fastest written by hand takes 1" >file
-	print machine "\n" runs "; a bar is the median, its line the 10th and 90th percentile" >file
-	print "note: From the common start until the last rank has read what it received. Peer: the fastest of the settings of MPI libraries." >file
+	print "title: Time of collectives on " n " ranks, beside MPI libraries and versions written by hand" >file
+	print machine "\n" runs "; a bar is the median, its line goes from the 10th to the 90th percentile" >file
+	print "note: From the common start until the last rank has read what it received. Each time is divided by that of the fastest version written by hand." >file
 	for (i = 1; i <= nplots; i++) {
-		print "plot: " plots[i] "\nx: a block\ny: time / limit\nseries: bars ours, bars best peer, points limit" >file
-		print "meaning: ours: buffers in the shared heap\nmeaning: limit: the fastest written by hand\nnames: " labels[plots[i]] >file
+		print "plot: " plots[i] "\nx: size of a block\ny: relative time\nseries: bars ours, bars best peer, line limit" >file
+		print "meaning: ours: goalsched, buffers in its shared heap\nmeaning: best peer: the fastest setting of an MPI library\nmeaning: limit: the fastest version written by hand\nnames: " labels[plots[i]] >file
 		printf "%s", rows[plots[i]] >file
 	}
 	close(file)
