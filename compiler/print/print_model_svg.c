@@ -76,13 +76,17 @@ static int draw_model(struct drawing *d, char **out)
 	const unsigned s = model_best(m, least);
 	/* Times far above the time of the blocking collective on all cores are not shown. */
 	const double high = 2.5 * (model_blocking(m, m->cores) + model_compute(m, m->cores));
-	static const char *const notes[] = {
-		"modelled, not measured: goalc computes the times. Unit: 1 copy of the message of a leaf.",
+	char unit[200];
+	const char *const notes[] = {
+		"modelled, not measured: goalc computes the times.",
+		unit,
 		"S: the S levels of the tree next to the leaves run on the cores of the ranks, all others on the cores that are left.",
 		"blocking: all levels run on the cores of the ranks, which compute before or after that.",
 	};
 	char ranks[64], mark[64], title[128], tree[32] = "binomial";
 
+	snprintf(unit, sizeof unit, "Unit: one copy of the message of a leaf. A transfer of that message takes %g, the computation on all cores %g.",
+		 m->ratio, model_compute(m, m->cores));
 	if (m->k > 2)
 		snprintf(tree, sizeof tree, "%" PRIu32 "-nomial", m->k);
 	snprintf(title, sizeof title, "Cost model of split-tree on %" PRIu32 " cores: %s tree, %s size", m->cores, tree,

@@ -149,6 +149,10 @@ model --cores 64 --json | tr '{}' '\n\n' | awk '/"t_overlapped"/ && /"S": 1,/ { 
 grep -o "stroke='#e69f00'.*points='[^']*" 64.svg | sed -n "2s/.*points='//p" | tr ' ' '\n' | sed -n 's/.*,//p' >drawn
 check model.svg_values cmp -s heights drawn
 check model.svg_says grep -q '>modelled, not measured' 64.svg
+model --cores 48 --ratio 2.5 --compute 7 --ranks 40 --svg 48.svg >table
+check model.svg_unit grep -q 'A transfer of that message takes 2.5, the computation on all cores 7\.<' 48.svg
+# Curves of one number of ranks are dots.
+check model.svg_dots [ "$(grep -c "class='dot' d='M\(307\|863\).0 " 48.svg)" = 17 ]
 # Each legend has a colour once, also that of 13 values of S.
 model --cores 4096 --ranks 4000-4095 --svg 4096.svg >table
 check model.svg_colours [ "$(awk '/class=.legend/ { k++; n = 0; split("", seen) } /<\/g>/ { k0 = k }
