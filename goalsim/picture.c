@@ -35,8 +35,9 @@ static void add_count(struct text *t, const struct goalsim *s)
 	if (open && s->binary.b.meta->flags & BIN_F_PLAIN) {
 		text_add(t, "messages of the sizes in the schedule");
 	} else if (count < 0) {
-		text_add(t, "blocks of the count of the schedule, or else of one element, of ");
+		text_add(t, "blocks of ");
 		add_bytes(t, s->element);
+		text_add(t, ", unless the schedule has a count of its own");
 	} else {
 		text_add(t, "blocks of ");
 		add_bytes(t, (uint64_t)count * s->element);

@@ -140,7 +140,7 @@ check goalsim.sweep_looks_faster awk 'NR == FNR { b[$2] = $6; next } !($6 < b[$2
 check goalsim.sweep_is_slower awk 'NR == FNR { b[$2] = $3; next } $2 == 256 && !($3 >= 8 * b[$2]) { bad = 1 } END { exit bad }' binomial linear
 check goalsim.sweep_too_low awk '!($3 >= 3 * $4) { bad = 1 } END { exit bad }' binomial
 check goalsim.sweep_grows awk 'NR > 1 && !($7 > last) { bad = 1 } { last = $7 } END { exit bad }' linear
-check goalsim.sweep_what grep -q '>blocks of the count of the schedule, or else of one element, of 1 byte<' sweep.svg
+check goalsim.sweep_what grep -q '>blocks of 1 byte, unless the schedule has a count of its own<' sweep.svg
 check goalsim.sweep_svg [ "$(grep -c 'bcast_linear, loop, rotating root' sweep.svg)" = 2 ]
 check goalsim.sweep_json sim --repeat 2 --sweep 3-7 "$S/bcast_linear.goal" --json
 check "goalsim.sweep_json_keys" [ "$(report cases.1.ranks cases.1.once cases.1.loop cases.1.schedule)" = "6 11500 9500.0 $S/bcast_linear.goal" ]
