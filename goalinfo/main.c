@@ -39,6 +39,7 @@ static const struct option_row *find_of_call(uint64_t given)
 static int check_words(struct goalinfo *c, const struct command_words *w)
 {
 	const struct option_row *of_call = find_of_call(w->given);
+	struct nearest n;
 
 	if (w->nrest > 1)
 		return usage("more than one collective");
@@ -47,8 +48,9 @@ static int check_words(struct goalinfo *c, const struct command_words *w)
 	if (!w->nrest)
 		return of_call ? usage("%s is for a call: name its collective", option_name(of_call).s) : 0;
 	c->collective = w->rest[0];
+	n = collective_nearest(c->collective);
 	if (!collective_known(c->collective))
-		return usage("there is no collective %s", c->collective);
+		return usage("there is no collective %s%s", c->collective, nearest_choices(&n));
 	return c->nranks ? 0 : usage("a call needs the number of ranks: -n");
 }
 

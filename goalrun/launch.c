@@ -211,6 +211,33 @@ static void report_signals(const int *died, uint32_t n, bool kills)
 	free(why);
 }
 
+/* Returns where an error names the rank itself, as "rank 1: " behind the function, and sets how long that is; NULL if it does not. */
+static char *find_own_number(char *why, uint32_t rank, size_t *len)
+{
+	char own[24], *at;
+
+	*len = (size_t)snprintf(own, sizeof own, ": rank %u: ", rank) - 2;
+	at = strstr(why, own);
+	return at ? at + 2 : NULL;
+}
+
+/* Removes the numbers of the ranks from their errors if each error names its own rank: at the start of a group each rank reports its
+ * own, and the same error of all of them is printed once. */
+static void drop_own_numbers(char (*why)[RUN_ERROR], uint32_t n)
+{
+	size_t len;
+
+	for (uint32_t r = 0; r < n; r++)
+		if (why[r][0] && !find_own_number(why[r], r, &len))
+			return;
+	for (uint32_t r = 0; r < n; r++)
+		if (why[r][0]) {
+			char *at = find_own_number(why[r], r, &len);
+
+			memmove(at, at + len, strlen(at + len) + 1);
+		}
+}
+
 /* Prints why ranks failed: first those that were killed, then every rank that has stored an error. Only threads that
  * have ended are examined, because the others may be writing. */
 static void report_failures(const struct run_launch *l, const int *died, const struct thread *t)
@@ -227,8 +254,10 @@ static void report_failures(const struct run_launch *l, const int *died, const s
 		else if (died && died[r] == SIGKILL)
 			strcpy(why[r], "killed");
 	}
-	if (why)
+	if (why) {
+		drop_own_numbers(why, n);
 		report_reasons(why, n);
+	}
 	free(why);
 	if (l->shared->failed_case)
 		run_reproduce(l->o, l->shared->failed_case - 1);

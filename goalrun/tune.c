@@ -317,8 +317,10 @@ static int tune_sizes(struct tuner *t, const struct list *counts)
 
 static int check_options(const struct goalrun *g)
 {
+	struct nearest n = collective_nearest(g->tune);
+
 	if (!collective_known(g->tune))
-		return usage("there is no collective %s", g->tune);
+		return usage("there is no collective %s%s", g->tune, nearest_choices(&n));
 	if (collective_near(g->tune))
 		return usage("--tune is not for %s: its time depends on the neighbours", g->tune);
 	if (!g->o.nranks)

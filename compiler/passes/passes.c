@@ -92,6 +92,18 @@ static bool parse_decimals(const struct pass_key *k, const char *s, size_t len, 
 	}
 }
 
+/* Reports a key that a pass does not have, with the one that was meant, or with those that there are. */
+static void refuse_key(const struct pass *p, const char *s, size_t len, struct text *why)
+{
+	char word[64];
+	struct nearest n = { .word = word };
+
+	snprintf(word, sizeof word, "%.*s", (int)len, s);
+	for (const struct pass_key *k = p->keys; k->name; k++)
+		nearest_name(&n, k->name);
+	WRONG(why, "the pass %s has no key %.*s%s", p->name, (int)len, s, p->keys->name ? nearest_choices(&n) : "");
+}
+
 /* Parses one "key=value" of pass p. */
 static int take_value(const char *s, size_t len, const struct pass *p, int64_t value[PASS_KEYS], uint32_t *given,
 		      struct text *why)
@@ -123,7 +135,7 @@ static int take_value(const char *s, size_t len, const struct pass *p, int64_t v
 		WRONG(why, "the key %s of the pass %s is numbers from %" PRId64 " to %" PRId64 " with dots between them, not %.*s",
 		      k->name, p->name, k->min, k->max, eq ? (int)(len - name - 1) : 0, eq ? eq + 1 : "");
 	} else if (!k->name)
-		WRONG(why, "the pass %s has no key %.*s", p->name, (int)name, s);
+		refuse_key(p, s, name, why);
 	else if (!eq || !option_amount(eq + 1, len - name - 1, k->min, k->max, &value[k - p->keys]))
 		WRONG(why, "the key %s of the pass %s is %s%sa number from %" PRId64 " to %" PRId64 ", not %.*s", k->name,
 		      p->name, k->word ? k->word : "", k->word ? " or " : "", k->min, k->max,

@@ -80,7 +80,7 @@ status()
 	check "goalinfo.$name status $rc: $(head -n 1 err)" [ $rc -eq "$want" -a -n "$(cat out err | grep -F -- "$text")" ]
 }
 status no_row 1 'no row serves the call' MPI_Neighbor_allgather -n 8
-status bad_collective 2 'there is no collective MPI_Broadcast' MPI_Broadcast -n 8
+status bad_collective 2 'there is no collective MPI_Broadcast; did you mean MPI_Bcast' MPI_Broadcast -n 8
 status no_ranks 2 'needs the number of ranks' MPI_Bcast
 status bytes_alone 2 '--bytes is for a call' --bytes 4
 status bad_bytes 2 '--bytes takes a number' MPI_Bcast -n 2 --bytes 4kB

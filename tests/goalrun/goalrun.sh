@@ -37,6 +37,11 @@ check goalrun.near_variable [ "$? $(cat "$TMP/err")" = \
 	'0 goalrun: warning: there is no environment variable GOAL_PROGRES; did you mean GOAL_PROGRESS?' ]
 GOAL_SHMM=1 status near_variable_again 2 'did you mean GOAL_SHM?' -n 2
 GOAL_WAIT=blok status choices_of_variable 1 'GOAL_WAIT cannot be "blok" (spin, yield, block or learn:' -n 2 --iters 2 "$bcast"
+# The same error of all ranks is printed once, whether all have found it, or one of them has told the others.
+check goalrun.once_from_one [ "$(grep 'cannot be' "$TMP/err" | cut -d '(' -f 1)" = \
+	'goalrun: ranks 0-1: MPIX_Sched_init: rank 0: the environment variable GOAL_WAIT cannot be "blok" ' ]
+GOAL_PROGRESS=thred status once_from_all 1 'goalrun: ranks 0-2: MPIX_Sched_group_create: the environment variable GOAL_PROGRESS cannot be "thred" (' \
+	-n 3 --iters 2 "$bcast"
 GOAL_BACKEND=vrebs status near_backend_variable 1 '"vrebs"; did you mean verbs?' -n 2 --iters 2 "$bcast"
 status bad_count 2 '--count takes numbers of at least 0, not -1' -n 2 --count=-1 "$bcast"
 status bad_op 2 '--op cannot be no_op' -n 2 --op no_op "$bcast"
@@ -293,7 +298,7 @@ check goalrun.tune_used grep -q '^verified: all 2 cases right' "$TMP/out"
 check goalrun.tune_reduces tuned MPI_Allreduce 2 1
 check goalrun.tune_builtin grep -q '^MPI_Allreduce 2 0- builtin any -> ' "$TMP/tuned.table"
 check goalrun.tune_barrier tuned MPI_Barrier 2 1,2
-status tune_collective 2 'there is no collective MPI_Broadcast' -n 2 --tune MPI_Broadcast
+status tune_collective 2 'there is no collective MPI_Broadcast; did you mean MPI_Bcast' -n 2 --tune MPI_Broadcast
 status tune_neighbor 2 'its time depends on the neighbours' -n 2 --tune MPI_Neighbor_alltoall
 status tune_ranks 2 'needs the number of ranks' --tune MPI_Bcast
 status tune_define 2 'takes no -D and no -T' -n 2 --tune MPI_Bcast -D k=2
