@@ -243,7 +243,7 @@ predict()
 	[ -n "$median" ] || { echo "experiment.sh: no schedule has been measured" >&2; return 1; }
 	head_of "Simulated and measured time of schedules, 2 ranks" "a measured time is the median of $((ITERS * 20)) starts of one launch" "" \
 		"goalrun --calibrate, then goalsim --params. Median of the relative errors: $median %."
-	say "note: parameters: $(grep -v '^#' "$OUT/predict.params" | paste -sd',' | sed 's/,/, /g')"
+	say "note: parameters in ns, those but L, o, g and start for a byte; S in bytes: $(grep -v '^#' "$OUT/predict.params" | paste -sd',' | sed 's/,/, /g')"
 	say "plot: each schedule with blocks of $(bytes_of "${SIZES%% *}") to $(bytes_of "${SIZES##* }")"
 	say "log x: measured [us]"
 	say "log y: simulated [us]"
