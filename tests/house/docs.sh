@@ -102,22 +102,39 @@ for lang in c c++; do
 	echo '#include <mpix_sched.h>' >"$TMP/header.c"
 	verdict "docs.header.$lang" "$(compiles $lang "$TMP/header.c")"
 done
+# The synopses of all pages are compiled in one piece; messages then name the page. The header comes first, so that a prototype that
+# differs does not compile; in C++ it would overload. A page that includes more than the header is compiled alone.
+mkdir "$TMP/synopses"
+echo '#include <mpix_sched.h>' >"$TMP/all.c"
+{ cat "$TMP/all.c"; echo 'extern "C" {'; } >"$TMP/all.cc"
+pages=
 for page in man/*.3; do
 	grep -q '^\.so' "$page" && continue
-	name=$(basename "$page" .3)
-	mandoc -Tutf8 -O width=200 "$page" | col -bx | awk '/^[A-Z]/ { on = $0 == "SYNOPSIS"; next } on' >"$TMP/synopsis"
-	# The header comes first, so that a prototype that differs does not compile; in C++ it would overload.
-	grep -v '#include' "$TMP/synopsis" >"$TMP/declarations"
-	{ echo '#include <mpix_sched.h>'; cat "$TMP/synopsis"; } >"$TMP/synopsis.c"
-	{ echo '#include <mpix_sched.h>'; grep '#include' "$TMP/synopsis"; echo 'extern "C" {'; cat "$TMP/declarations"; echo '}'; } \
-		>"$TMP/synopsis.cc"
-	if without_mpi "$TMP/synopsis"; then skip "docs.synopsis.$name there is no MPI library"; continue; fi
-	why=$(compiles c "$TMP/synopsis.c"; compiles c++ "$TMP/synopsis.cc"; in_header "$TMP/declarations")
-	for f in $(sed -n 's/^\.Nm \(MPIX_[a-z_A-Z]*\).*/\1/p' "$page"); do
-		grep -q "$f(" "$TMP/declarations" || why="$why$f is not in the SYNOPSIS"
+	name=$(basename "$page" .3) synopsis=$TMP/synopses/$(basename "$page" .3)
+	pages="$pages $name"
+	mandoc -Tutf8 -O width=200 "$page" | col -bx | awk '/^[A-Z]/ { on = $0 == "SYNOPSIS"; next } on' >"$synopsis"
+	grep -v '#include' "$synopsis" >"$synopsis.declarations"
+	grep '#include' "$synopsis" | grep -qvF '<mpix_sched.h>' ||
+		{ echo "#line 1 \"$name\""; cat "$synopsis.declarations"; } | tee -a "$TMP/all.c" >>"$TMP/all.cc"
+done
+echo '}' >>"$TMP/all.cc"
+faults=$(compiles c "$TMP/all.c"; compiles c++ "$TMP/all.cc")
+for name in $pages; do
+	synopsis=$TMP/synopses/$name why=$(grep "^$name:" <<<"$faults")
+	if without_mpi "$synopsis"; then skip "docs.synopsis.$name there is no MPI library"; continue; fi
+	if ! grep -qF "#line 1 \"$name\"" "$TMP/all.c"; then
+		{ echo '#include <mpix_sched.h>'; cat "$synopsis"; } >"$TMP/synopsis.c"
+		{ echo '#include <mpix_sched.h>'; grep '#include' "$synopsis"; echo 'extern "C" {'; cat "$synopsis.declarations"; echo '}'; } \
+			>"$TMP/synopsis.cc"
+		why=$(compiles c "$TMP/synopsis.c"; compiles c++ "$TMP/synopsis.cc")
+	fi
+	why=$why$(in_header "$synopsis.declarations")
+	for f in $(sed -n 's/^\.Nm \(MPIX_[a-z_A-Z]*\).*/\1/p' "man/$name.3"); do
+		grep -q "$f(" "$synopsis.declarations" || why="$why$f is not in the SYNOPSIS"
 	done
 	verdict "docs.synopsis.$name" "$why"
 done
+verdict docs.synopses "$faults"
 
 # ---- programs, schedules and commands ----
 
