@@ -39,7 +39,7 @@ struct trace_slice {
 
 struct trace {
 	uint64_t begin, dropped;
-	const char *title, *note; /* for pictures, or NULL (borrowed) */
+	const char *title, *note; /* for pictures, or NULL (borrowed); a note may have several lines */
 	bool matched; /* the send of each recv is known; otherwise it is found by their order in the schedule */
 	size_t contexts;
 	VEC(struct trace_thread) threads;
