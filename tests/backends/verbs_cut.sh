@@ -42,7 +42,8 @@ survivor()
 		node) [ $((who / ranks)) -eq "$victim" ] ;;
 		link) [ $((who / ranks)) -ne $((r / ranks)) ] ;;
 		esac || continue
-		name=$((split ? 2 * ranks - 1 - who : who))
+		name=$who
+		[ "$split" = 0 ] || [ "$phase" = splitting ] || name=$((2 * ranks - 1 - who)) # in the group that it has split off
 		among="$among${among:+|}$name"
 	done
 	[ $kind = rank ] || died='died, or its node' # nobody else may be said to have died

@@ -155,7 +155,7 @@ static int use(struct rank *m)
 	m->phase = "joining";
 	rc = rc ? rc : MPIX_Sched_group_create(m->ctx, m->rank, m->size, exchange, m, &m->group);
 	if (!rc)
-		reach(m, "up", "binding");
+		reach(m, "up", p->split ? "splitting" : "binding");
 	if (!rc && p->split) {
 		MPIX_Sched_group sub;
 
@@ -164,6 +164,7 @@ static int use(struct rank *m)
 			return rc;
 		rc = MPIX_Sched_group_free(&m->group);
 		m->group = sub;
+		m->phase = "binding";
 	}
 	snprintf(path, sizeof path, "%s/%s", schedules, p->schedule);
 	rc = rc ? rc : MPIX_Sched_load(m->ctx, path, &m->sched);
