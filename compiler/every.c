@@ -91,8 +91,8 @@ int goalc_verify_every(struct goalc *c, const struct bin *b, const struct verify
 	}
 	progress_end(&c->progress);
 	if (r.proved) {
-		printf("%s: proved for every number of ranks below 2^31%s (%u obligations)", name,
-		       r.asserts ? " that its assertions allow" : "", r.obligations);
+		printf("%s: proved for every number of ranks below 2^31%s (%u obligations, %u by a solver)", name,
+		       r.asserts ? " that its assertions allow" : "", r.obligations, r.asked);
 		print_params(b);
 		printf("\n");
 		return option_flush("goalc");

@@ -16,7 +16,8 @@ struct allranks_asked {
 struct allranks_result {
 	bool proved;
 	bool asserts; /* assertions of the schedule limit the sizes */
-	unsigned obligations; /* number of obligations that a solver has proved */
+	unsigned obligations; /* number of obligations that were proved */
+	unsigned asked; /* number of questions that solvers answered for that */
 	/* If it is not proved: */
 	uint32_t insn; /* the instruction that stands in the way */
 	char why[200];

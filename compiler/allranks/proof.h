@@ -99,6 +99,13 @@ bool obligation_refuted(struct proof *p, const struct obligation *o);
  * chosen[i] whether condition i is in it. If there is no such choice, returns the disjunction of all. */
 term obligation_cover(struct proof *p, const struct obligation *o, const term *cond, unsigned n, bool *chosen);
 
+/* ---- simplify.c ---- */
+
+/* Splits the obligation into simpler ones, whose proof proves it. Stores up to MOST_LEFT of them, and returns their number: 0 if the
+ * obligation holds. */
+#define MOST_LEFT 4u
+unsigned obligation_simplify(struct proof *p, const struct obligation *o, struct obligation *left);
+
 /* ---- instances ---- */
 
 /* Makes an instance at rank p->rank that has the variables of the site itself. */

@@ -294,13 +294,12 @@ _Noreturn static void report_false(struct proof *p, const struct obligation *o, 
 	proof_stop(p, o->insn, "%s", o->what);
 }
 
-/* Writes the obligation, for sizes up to `most`, and asks the solvers. */
-static enum solver_answer ask_about(struct proof *p, const struct obligation *o, int64_t most, int64_t value[2])
+/* Returns the text of the obligation, for sizes up to `most`, to be freed; NULL if numbers of more than 64 bits may occur. */
+static char *obligation_text(struct proof *p, const struct obligation *o, int64_t most)
 {
 	const term vars[] = { p->s.p, p->s.root };
 	struct obligation limited = *o;
 	struct text text = { 0 };
-	enum solver_answer a;
 	char *s;
 
 	obligation_assume(p, &limited, term_le(&p->t, p->s.p, term_num(&p->t, most)));
@@ -308,12 +307,31 @@ static enum solver_answer ask_about(struct proof *p, const struct obligation *o,
 		free(text.at);
 		if (text.err)
 			longjmp(p->stop, 1);
-		proof_stop(p, o->insn, "numbers of more than 64 bits may occur in this obligation: %s", o->what);
+		return NULL;
 	}
 	if (text_take(&text, &s))
 		longjmp(p->stop, 1);
-	if (most == SITES_MOST_RANKS)
+	return s;
+}
+
+/* Keeps the text of an obligation, if that is asked for. */
+static void keep_obligation(struct proof *p, const struct obligation *o)
+{
+	char *s = p->asked->dir ? obligation_text(p, o, SITES_MOST_RANKS) : NULL;
+
+	if (s)
 		keep_text(p, o, s);
+	free(s);
+}
+
+/* Asks the solvers about an obligation, for sizes up to `most`. */
+static enum solver_answer ask_about(struct proof *p, const struct obligation *o, int64_t most, int64_t value[2])
+{
+	char *s = obligation_text(p, o, most);
+	enum solver_answer a;
+
+	if (!s)
+		proof_stop(p, o->insn, "numbers of more than 64 bits may occur in this obligation: %s", o->what);
 	a = ask_solver(p, s, value, 2);
 	free(s);
 	return a;
@@ -331,17 +349,13 @@ _Noreturn static void report_least(struct proof *p, const struct obligation *o, 
 	report_false(p, o, value[0], value[1]);
 }
 
-void obligation_prove(struct proof *p, const struct obligation *o)
+/* Has solvers prove an obligation, or ends the proof. */
+static void prove_asking(struct proof *p, const struct obligation *o)
 {
-	struct refutation r;
+	int64_t value[2] = { 0 };
 	enum solver_answer a;
-	int64_t value[2] = { 0 }, k;
 
-	if (term_is_num(&p->t, o->goal, &k) && k)
-		return;
-	r = find_refutation(p, o);
-	if (r.found)
-		report_false(p, o, r.size, r.root);
+	keep_obligation(p, o);
 	a = ask_about(p, o, SITES_MOST_RANKS, value);
 	if (a == SOLVER_SAT)
 		report_least(p, o, value);
@@ -349,6 +363,26 @@ void obligation_prove(struct proof *p, const struct obligation *o)
 		proof_stop(p, o->insn, "there is no solver: install cvc5 or z3");
 	if (a == SOLVER_UNKNOWN)
 		proof_stop(p, o->insn, "it was not settled in time whether this can be: %s", o->what);
+	p->out->asked++;
+}
+
+void obligation_prove(struct proof *p, const struct obligation *o)
+{
+	struct obligation left[MOST_LEFT];
+	struct refutation r;
+	unsigned n;
+	int64_t k;
+
+	if (term_is_num(&p->t, o->goal, &k) && k)
+		return;
+	r = find_refutation(p, o);
+	if (r.found)
+		report_false(p, o, r.size, r.root);
+	n = obligation_simplify(p, o, left);
+	if (!n)
+		keep_obligation(p, o);
+	for (unsigned i = 0; i < n; i++)
+		prove_asking(p, &left[i]);
 	p->out->obligations++;
 }
 

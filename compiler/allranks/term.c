@@ -329,6 +329,73 @@ static term make_sum(struct terms *t, int op, term a, term b)
 	return s.full ? make_node(t, op, a, op == BIN_NEG ? TERM_NONE : b, TERM_NONE) : sum_term(t, &s);
 }
 
+int64_t term_number(struct terms *t, term x, term *rest)
+{
+	struct sum s = { 0 };
+	int64_t num;
+
+	sum_add(t, &s, x, 1);
+	num = s.num;
+	s.num = 0;
+	*rest = s.full || !num ? x : sum_term(t, &s);
+	return s.full ? 0 : num;
+}
+
+unsigned term_atoms(const struct terms *t, term x, uint64_t *signs)
+{
+	struct sum s = { 0 };
+	unsigned n = 0;
+
+	*signs = 0;
+	sum_add(t, &s, x, 1);
+	for (unsigned i = 0; i < s.n; i++) {
+		n += s.factor[i] != 0;
+		if (s.factor[i])
+			*signs |= (uint64_t)1 << (hash64(2 * (uint64_t)s.atom[i] + (s.factor[i] < 0)) & 63);
+	}
+	return s.full ? SUM_ATOMS + 1 : n;
+}
+
+term term_equation(struct terms *t, term x)
+{
+	struct sum plus = { 0 }, minus = { 0 }, s = { 0 };
+
+	sum_add(t, &s, x, 1);
+	if (s.full)
+		return term_eq(t, x, term_num(t, 0));
+	for (unsigned i = 0; i < s.n; i++)
+		if (s.factor[i])
+			sum_add_atom(s.factor[i] > 0 ? &plus : &minus, s.atom[i], s.factor[i] > 0 ? s.factor[i] : -s.factor[i]);
+	plus.num = s.num > 0 ? s.num : 0;
+	minus.num = s.num < 0 ? -s.num : 0;
+	return term_eq(t, sum_term(t, &plus), sum_term(t, &minus));
+}
+
+term term_isolate(struct terms *t, term x, const term *keep, unsigned nkeep, term *value)
+{
+	struct sum s = { 0 };
+
+	sum_add(t, &s, x, 1);
+	for (unsigned i = 0; i < s.n && !s.full; i++) {
+		const term var = s.atom[i];
+		const int64_t factor = s.factor[i];
+		bool out = term_at(t, var)->op == TERM_VAR && (factor == 1 || factor == -1);
+
+		for (unsigned k = 0; k < nkeep && out; k++)
+			out = keep[k] != var;
+		for (unsigned k = 0; k < s.n && out; k++)
+			out = k == i || !s.factor[k] || !term_has(t, s.atom[k], var);
+		if (!out)
+			continue;
+		s.factor[i] = 0;
+		*value = sum_term(t, &s);
+		if (factor > 0)
+			*value = term_apply(t, BIN_NEG, *value, TERM_NONE);
+		return var;
+	}
+	return TERM_NONE;
+}
+
 /* ---- simplification ---- */
 
 /* True if x is known to be less than y, or at most y if `equal` is set. */
@@ -481,6 +548,24 @@ static term simplify_not(struct terms *t, term a)
 	return make_node(t, BIN_NOT, a, TERM_NONE, TERM_NONE);
 }
 
+static term simplify_xor(struct terms *t, term a, term b)
+{
+	int64_t k;
+
+	if (a == b)
+		return term_num(t, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		const term x = i ? b : a, y = i ? a : b;
+		const struct term_node *n = term_at(t, y);
+
+		if (term_is_num(t, x, &k) && k == 0)
+			return y;
+		if (n->op == BIN_XOR && (n->a == x || n->b == x))
+			return n->a == x ? n->b : n->a;
+	}
+	return make_node(t, BIN_XOR, a < b ? a : b, a < b ? b : a, TERM_NONE);
+}
+
 term term_apply(struct terms *t, int op, term a, term b)
 {
 	int64_t x, y = 0, z;
@@ -517,6 +602,8 @@ term term_apply(struct terms *t, int op, term a, term b)
 		if (is_below(t, b, a, true))
 			return op == BIN_MIN ? b : a;
 		break;
+	case BIN_XOR:
+		return simplify_xor(t, a, b);
 	case BIN_DIV:
 		if (b != TERM_NONE && term_is_num(t, b, &y) && y == 1)
 			return a;

@@ -131,6 +131,16 @@ term term_subst(struct terms *t, term x, const struct term_map *m);
  * x may have no solution, or several. */
 term term_solve(struct terms *t, term x, term var, term value);
 
+/* A sum is a term of numbers and atoms, the terms that are no sums, with factors. The following treat a term as a sum.
+ * term_number() returns the number in it, and in *rest the term without it. */
+int64_t term_number(struct terms *t, term x, term *rest);
+/* Returns the number of atoms. Sums that have an atom with factors of the same sign have a bit of *signs in common. */
+unsigned term_atoms(const struct terms *t, term x, uint64_t *signs);
+/* Returns the equation x = 0, with all factors positive. */
+term term_equation(struct terms *t, term x);
+/* Solves x = 0 for a variable that is not among `keep`. Returns the variable, and its value in *value, or TERM_NONE. */
+term term_isolate(struct terms *t, term x, const term *keep, unsigned nkeep, term *value);
+
 /* Evaluates a term. value[i] is the value of variable number i. Returns 0 or the -ERR_x of the arithmetic. */
 int term_eval(const struct terms *t, term x, const int64_t *value, int64_t *out);
 
