@@ -86,7 +86,8 @@ static void translate_claim(struct proof *p)
 				    .r = p->s.r,
 				    .p = p->s.p,
 				    .root = p->s.root,
-				    .count = p->s.count };
+				    .count = p->s.count,
+				    .parts = p->s.parts };
 	translate_program(p, &p->result, &c->def, true);
 	number_buffers(p);
 	for (uint32_t i = 0; i < c->def.nbuffers; i++) {

@@ -17,7 +17,7 @@ struct allranks_result {
 	bool proved;
 	bool asserts; /* assertions of the schedule limit the sizes */
 	unsigned obligations; /* number of obligations that were proved */
-	unsigned asked; /* number of questions that solvers answered for that */
+	unsigned asked; /* number of these for which a solver was needed */
 	/* If it is not proved: */
 	uint32_t insn; /* the instruction that stands in the way */
 	char why[200];

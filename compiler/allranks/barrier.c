@@ -73,7 +73,8 @@ static term known_at_end(struct proof *p, const struct barrier *b, const struct 
 		struct instance send;
 
 		partner_instance(p, NULL, i, &with->v.at[k], &send);
-		out = term_or(&p->t, out, term_and(&p->t, partner_condition(p, i, &send), known_at_start(p, b, &send, x)));
+		out = term_or(&p->t, out,
+			      term_and(&p->t, partner_condition(p, i, &with->v.at[k], &send), known_at_start(p, b, &send, x)));
 	}
 	return out;
 }

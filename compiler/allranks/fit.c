@@ -220,7 +220,7 @@ static term find_sum(const struct fit *f, unsigned most)
 	static const struct {
 		unsigned n;
 		enum form first, last;
-	} tries[] = { { 1, FORM_SUM, FORM_NATURAL },	  { 2, FORM_SUM, FORM_MOD }, { 1, FORM_MIN, FORM_WITH_MIN },
+	} tries[] = { { 1, FORM_SUM, FORM_NATURAL },	  { 2, FORM_SUM, FORM_MOD },	 { 1, FORM_MIN, FORM_WITH_MIN },
 		      { 2, FORM_NATURAL, FORM_WITH_MIN }, { 3, FORM_SUM, FORM_NATURAL }, { 3, FORM_MIN, FORM_WITH_MIN } };
 	term out = TERM_NONE;
 
@@ -260,6 +260,21 @@ static term find_term(struct fit *f)
 
 /* ---- values ---- */
 
+/* Finds a term for the first rank of the run. If the operation commutes, any rank may be the first one of all ranks. */
+static term find_first(struct fit *f)
+{
+	const bool commutes = f->p->b->meta->flags & BIN_F_COMMUTATIVE;
+	term out;
+
+	for (unsigned i = 0; i < f->n; i++) {
+		f->want[i] = f->sample[i]->cell.lo;
+		f->left[i] = commutes && f->sample[i]->cell.n == f->size[i];
+	}
+	out = find_sum(f, 3);
+	memset(f->left, 0, sizeof f->left);
+	return out == TERM_NONE ? find_choice(f) : out;
+}
+
 bool fit_held(struct proof *p, const struct site *x, const struct samples *s, struct held *out)
 {
 	struct fit f = { .p = p, .site = x };
@@ -273,9 +288,7 @@ bool fit_held(struct proof *p, const struct site *x, const struct samples *s, st
 	}
 	collect_atoms(&f);
 	out->buf = term_num(&p->t, s->n ? (int64_t)s->at[0].cell.buf : 0);
-	for (unsigned i = 0; i < f.n; i++)
-		f.want[i] = f.sample[i]->cell.lo;
-	out->lo = find_term(&f);
+	out->lo = find_first(&f);
 	for (unsigned i = 0; i < f.n; i++)
 		f.want[i] = f.sample[i]->cell.index;
 	out->index = find_term(&f);

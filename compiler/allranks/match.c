@@ -16,18 +16,26 @@ struct ends {
 	struct instance self;
 	struct instance at[MOST_GUESSES];
 	term cond[MOST_GUESSES];
+	term alike[MOST_GUESSES]; /* the two ranges have the same offset */
 	unsigned n;
 };
 
-term partner_condition(struct proof *p, const struct instance *of, const struct instance *with)
+/* The condition under which the two ops can be the ends of one message. */
+static term ends_meet(struct proof *p, const struct instance *of, const struct instance *with)
 {
 	struct terms *t = &p->t;
 	const struct site *x = of->site, *y = with->site;
 	const term back = term_eq(t, instance_value(p, with, y->peer), of->rank);
 	const term tag = term_eq(t, instance_value(p, with, y->tag), instance_value(p, of, x->tag));
 	const term len = term_eq(t, instance_value(p, with, y->len), instance_value(p, of, x->len));
+	const term phase = term_eq(t, instance_value(p, with, y->phase), instance_value(p, of, x->phase));
 
-	return term_and(t, instance_condition(p, with), term_and(t, back, term_and(t, tag, len)));
+	return term_and(t, instance_condition(p, with), term_and(t, term_and(t, back, tag), term_and(t, len, phase)));
+}
+
+term partner_condition(struct proof *p, const struct instance *of, const struct partner *with, const struct instance *at)
+{
+	return term_and(&p->t, instance_value(p, of, with->when), ends_meet(p, of, at));
 }
 
 void partner_instance(struct proof *p, struct obligation *o, const struct instance *of, const struct partner *with,
@@ -48,7 +56,9 @@ static void add_end(struct proof *p, const struct instance *i, void *arg)
 	if (e->n == MOST_GUESSES)
 		return;
 	e->at[e->n] = *i;
-	e->cond[e->n++] = partner_condition(p, &e->self, i);
+	e->alike[e->n] = term_eq(&p->t, instance_value(p, i, i->site->range[0].off),
+				 instance_value(p, &e->self, e->self.site->range[0].off));
+	e->cond[e->n++] = ends_meet(p, &e->self, i);
 }
 
 /* Finds candidates for the other end: their peer is the rank of the message, and their level, label and offset are often the
@@ -74,6 +84,22 @@ static term over_rank(struct proof *p, term x, const struct term_map *back)
 	return term_subst(&p->t, term_subst(&p->t, x, back), back);
 }
 
+/* Chooses among the candidates. A message could meet several ops of its channel; if it can be one with the same offset, it is likely
+ * to be this one. */
+static void choose_ends(struct proof *p, struct obligation *o, struct ends *e, bool *chosen)
+{
+	term both[MOST_GUESSES];
+
+	for (unsigned i = 0; i < e->n; i++)
+		both[i] = term_and(&p->t, e->cond[i], e->alike[i]);
+	o->goal = obligation_cover(p, o, both, e->n, chosen);
+	if (!obligation_refuted(p, o))
+		return;
+	for (unsigned i = 0; i < e->n; i++)
+		e->alike[i] = term_num(&p->t, 1);
+	o->goal = obligation_cover(p, o, e->cond, e->n, chosen);
+}
+
 /* Finds the partners of a message, and proves that there always is one. */
 static void find_partners(struct proof *p, size_t index)
 {
@@ -92,7 +118,7 @@ static void find_partners(struct proof *p, size_t index)
 	for (size_t k = 0; k < p->s.ops.n; k++)
 		if (p->s.ops.at[k].kind == (send ? BIN_OP_RECV : BIN_OP_SEND))
 			guess_ends(p, &e, rank, &p->s.ops.at[k]);
-	o.goal = obligation_cover(p, &o, e.cond, e.n, chosen);
+	choose_ends(p, &o, &e, chosen);
 	obligation_prove(p, &o);
 	/* The witnesses are over variables of this obligation; they are kept as terms over those of the site. */
 	term_map_add(&back, o.frame[o.n - 1].var, o.frame[o.n - 1].lo);
@@ -101,7 +127,7 @@ static void find_partners(struct proof *p, size_t index)
 	if (p->rank != p->s.r)
 		term_map_add(&back, p->turned, term_apply(&p->t, BIN_MOD, term_sub(&p->t, p->s.r, p->s.root), p->s.p));
 	for (unsigned i = 0; i < e.n; i++) {
-		struct partner with = { .site = e.at[i].site };
+		struct partner with = { .site = e.at[i].site, .when = over_rank(p, e.alike[i], &back) };
 
 		if (!chosen[i])
 			continue;
@@ -128,8 +154,8 @@ static void prove_order(struct proof *p, size_t i, size_t k, const struct partne
 	obligation_assume(p, &o, term_eq(t, instance_value(p, &a, x->peer), instance_value(p, &b, y->peer)));
 	obligation_assume(p, &o, term_eq(t, instance_value(p, &a, x->tag), instance_value(p, &b, y->tag)));
 	obligation_assume(p, &o, instance_before(p, &a, &b));
-	obligation_assume(p, &o, partner_condition(p, &a, &to_a));
-	obligation_assume(p, &o, partner_condition(p, &b, &to_b));
+	obligation_assume(p, &o, partner_condition(p, &a, with_i, &to_a));
+	obligation_assume(p, &o, partner_condition(p, &b, with_k, &to_b));
 	o.goal = instance_before(p, &to_a, &to_b);
 	obligation_prove(p, &o);
 }

@@ -113,29 +113,62 @@ static void add_between(struct proof *p, const struct instance *z, void *arg)
 	s->out = term_or(t, s->out, term_and(t, term_and(t, first, rest), instance_condition(p, z)));
 }
 
-/* Guesses the ops that b waits for: the indices of their labels follow from those of the dependency. */
+/* Removes equations whose value has a variable of the dependency that is not known. */
+static void drop_unknown(const struct terms *t, struct guess *g, term *left, term *right, const struct path *path,
+			 const struct term_map *known)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < g->n; i++) {
+		bool keep = true;
+
+		for (unsigned k = 0; k < path->n && keep; k++) {
+			bool is_known = path->frame[k].var == TERM_NONE;
+
+			for (unsigned m = 0; m < known->n && !is_known; m++)
+				is_known = known->from[m] == path->frame[k].var;
+			keep = is_known || !term_has(t, right[i], path->frame[k].var);
+		}
+		left[n] = left[i];
+		right[n] = right[i];
+		n += keep;
+	}
+	g->n = n;
+}
+
+/* Guesses the executions of z that b waits for by a dependency and by these names. The indices of labels follow from each other; if
+ * they do not, because z is named by a call or in a loop around the dependency, its loop variables are guessed to be those of a. */
+static void search_by_names(struct proof *p, struct between *s, const struct site_dep *d, term b_name, const struct site *z,
+			    term z_name)
+{
+	/* The variables of the dependency are those of the loops around b, if the statements stand together. */
+	const struct term_map *here = &s->b->map;
+	term left[MOST_HYPS + 4], right[MOST_HYPS + 4];
+	struct guess g = { .term = left, .value = right };
+
+	if (b_name == TERM_NONE || z_name == TERM_NONE ||
+	    !unify_keys(&p->t, term_subst(&p->t, d->op, here), instance_value(p, s->b, b_name), &g, left, right))
+		return;
+	g.n = 0;
+	if (!unify_keys(&p->t, z_name, term_subst(&p->t, d->on, here), &g, left, right))
+		return;
+	drop_unknown(&p->t, &g, left, right, &d->path, here);
+	if (!g.n) {
+		g.more = s->a->map.to + 1; /* entry 0 is the rank */
+		g.nmore = s->a->map.n - 1;
+	}
+	instance_guess(p, z, s->b->rank, &g, add_between, s);
+}
+
 static void search_between(struct proof *p, struct between *s)
 {
-	struct terms *t = &p->t;
-
 	for (size_t i = 0; i < p->s.deps.n; i++)
 		for (size_t k = 0; k < p->s.ops.n; k++) {
-			const struct site_dep *d = &p->s.deps.at[i];
-			const struct site *z = &p->s.ops.at[k];
-			term left[MOST_HYPS + 4], right[MOST_HYPS + 4], index[2];
-			struct guess g = { .term = left, .value = right };
-			struct term_map here = s->b->map;
+			const struct site *b = s->b->site, *z = &p->s.ops.at[k];
 
-			if (z->key == TERM_NONE || s->b->site->key == TERM_NONE)
-				continue;
-			/* The variables of the dependency are those of the loops around b, if the statements stand together. */
-			index[0] = term_subst(t, d->op, &here);
-			index[1] = term_subst(t, d->on, &here);
-			if (unify_keys(t, index[0], instance_value(p, s->b, s->b->site->key), &g, left, right)) {
-				g.n = 0;
-				if (unify_keys(t, z->key, index[1], &g, left, right))
-					instance_guess(p, z, s->b->rank, &g, add_between, s);
-			}
+			for (unsigned m = 0; m <= b->ncalls; m++)
+				for (unsigned n = 0; n <= z->ncalls; n++)
+					search_by_names(p, s, &p->s.deps.at[i], name_of(b, m), z, name_of(z, n));
 		}
 }
 
@@ -165,26 +198,45 @@ static struct instance in_iteration(const struct instance *i, term k)
 	return out;
 }
 
+/* Returns the number of the first iteration of the only loop around an instance. */
+static term first_iteration(struct proof *p, const struct instance *i)
+{
+	const struct path *path = &i->site->path;
+	unsigned k = 0;
+
+	while (path->frame[k].var == TERM_NONE)
+		k++;
+	return instance_value(p, i, path->frame[k].lo);
+}
+
+/* Returns a condition under which the execution of b's site in iteration `at`, which b is or which comes before b, waits for a. */
+static term waits_in_iteration(struct proof *p, const struct instance *a, const struct instance *b, term at)
+{
+	const struct instance first = in_iteration(b, at);
+	const term waits = order_waits_for(p, &first, a, false);
+	struct terms *t = &p->t;
+	const term before = term_le(t, at, instance_value(p, b, loop_variable(b->site)));
+
+	return term_and(t, before, term_and(t, waits, instance_condition(p, &first)));
+}
+
 /* Returns a condition under which b starts after a because the executions of b's site are a chain: a is one of them, or one of
  * them, which b is or which comes before b, waits for a. */
 static term order_by_chain(struct proof *p, const struct instance *a, const struct instance *b)
 {
-	const term var = loop_variable(b->site);
+	const enum chain chain = p->chain ? p->chain[b->site - p->s.ops.at] : CHAIN_NONE;
+	const term var = chain ? loop_variable(b->site) : TERM_NONE;
 	struct terms *t = &p->t;
-	term out = term_num(t, 0), k;
+	term out = term_num(t, 0);
 
-	if (!p->chain || !p->chain[b->site - p->s.ops.at])
+	if (chain == CHAIN_ENDS && a->site == b->site)
+		return term_lt(t, instance_value(p, a, var), instance_value(p, b, var));
+	if (!chain)
 		return out;
-	k = instance_value(p, b, var);
-	if (a->site == b->site)
-		return term_lt(t, instance_value(p, a, var), k);
-	for (unsigned i = 1; i < a->map.n; i++) { /* entry 0 is the rank */
-		const struct instance first = in_iteration(b, a->map.to[i]);
-		const term waits = order_waits_for(p, &first, a, false);
-
-		out = term_or(t, out,
-			      term_and(t, term_le(t, a->map.to[i], k), term_and(t, waits, instance_condition(p, &first))));
-	}
+	out = waits_in_iteration(p, a, b, first_iteration(p, b));
+	for (unsigned i = 1; i < a->map.n; i++) /* entry 0 is the rank */
+		for (int64_t more = 0; more < 2; more++)
+			out = term_or(t, out, waits_in_iteration(p, a, b, term_add(t, a->map.to[i], term_num(t, more))));
 	return out;
 }
 
@@ -198,13 +250,13 @@ term order_after(struct proof *p, const struct instance *a, const struct instanc
 	return s.out;
 }
 
-/* Finds out whether the executions of a site are a chain: behind the first iteration, each waits for the one before it to
- * complete, which exists. By induction an execution starts after all those before it have completed. */
-static bool prove_chain(struct proof *p, const struct site *x)
+/* Finds out whether the executions of a site are a chain: behind the first one, each waits for that of the iteration before it, which
+ * exists, to start or to complete. By induction an execution starts after all those before it have. */
+static bool prove_chain(struct proof *p, const struct site *x, bool start)
 {
 	const term var = loop_variable(x);
 	struct terms *t = &p->t;
-	struct instance a, before;
+	struct instance a, before, first;
 	struct obligation o;
 	term waits;
 	int64_t k;
@@ -214,12 +266,11 @@ static bool prove_chain(struct proof *p, const struct site *x)
 	obligation_begin(p, &o, x->insn, "an op does not wait for that of the iteration before it");
 	instance_fresh(p, &o, x, p->rank, &a);
 	before = in_iteration(&a, term_sub(t, instance_value(p, &a, var), term_num(t, 1)));
-	waits = order_waits_for(p, &a, &before, false);
+	waits = start ? order_waits_for(p, &a, &before, true) : order_after(p, &before, &a, 1);
 	if (term_is_num(t, waits, &k) && !k)
 		return false;
-	for (unsigned i = 0; i < x->path.n; i++)
-		if (x->path.frame[i].var == var)
-			obligation_assume(p, &o, term_lt(t, instance_value(p, &a, x->path.frame[i].lo), instance_value(p, &a, var)));
+	instance_fresh(p, &o, x, p->rank, &first);
+	obligation_assume(p, &o, term_lt(t, instance_value(p, &first, var), instance_value(p, &a, var)));
 	o.goal = term_and(t, waits, instance_condition(p, &before));
 	if (obligation_refuted(p, &o))
 		return false;
@@ -229,12 +280,15 @@ static bool prove_chain(struct proof *p, const struct site *x)
 
 static void prove_chains(struct proof *p)
 {
-	bool *chain = arena_alloc(&p->store, p->s.ops.n + 1);
+	enum chain *chain = arena_alloc(&p->store, (p->s.ops.n + 1) * sizeof *chain);
 
 	if (!chain)
 		longjmp(p->stop, 1);
-	for (size_t i = 0; i < p->s.ops.n; i++)
-		chain[i] = prove_chain(p, &p->s.ops.at[i]);
+	for (size_t i = 0; i < p->s.ops.n; i++) {
+		const struct site *x = &p->s.ops.at[i];
+
+		chain[i] = prove_chain(p, x, false) ? CHAIN_ENDS : prove_chain(p, x, true) ? CHAIN_STARTS : CHAIN_NONE;
+	}
 	p->chain = chain;
 }
 
@@ -292,8 +346,20 @@ static void prove_race(struct proof *p, const struct site *x, unsigned i, const 
 		obligation_assume(p, &o, term_not(t, instance_same(p, &a, &b)));
 	o.goal = zero;
 	if (obligation_refuted(p, &o)) /* they overlap somewhere, so they must be ordered */
-		o.goal = term_or(t, term_and(t, instance_before(p, &a, &b), order_after(p, &a, &b, 1)),
-				 term_and(t, instance_before(p, &b, &a), order_after(p, &b, &a, 1)));
+		o.goal = term_or(t, term_and(t, instance_before(p, &a, &b), order_after(p, &a, &b, 2)),
+				 term_and(t, instance_before(p, &b, &a), order_after(p, &b, &a, 2)));
+	obligation_prove(p, &o);
+}
+
+/* Proves that an op writes nothing. */
+static void prove_no_write(struct proof *p, const struct site *x)
+{
+	struct instance a;
+	struct obligation o;
+
+	obligation_begin(p, &o, x->insn, "an op writes to a buffer of mode in");
+	instance_fresh(p, &o, x, p->rank, &a);
+	o.goal = term_eq(&p->t, instance_value(p, &a, x->len), term_num(&p->t, 0));
 	obligation_prove(p, &o);
 }
 
@@ -302,7 +368,7 @@ void prove_races(struct proof *p)
 	for (size_t a = 0; a < p->s.ops.n; a++)
 		for (unsigned i = 0; i < bin_nranges(p->s.ops.at[a].kind); i++)
 			if (bin_writes(p->s.ops.at[a].kind, i) && p->b->buffers[p->s.ops.at[a].range[i].buf].mode == BIN_IN)
-				proof_stop(p, p->s.ops.at[a].insn, "an op writes to a buffer of mode in");
+				prove_no_write(p, &p->s.ops.at[a]);
 	prove_chains(p);
 	for (size_t a = 0; a < p->s.ops.n; a++)
 		for (size_t b = 0; b <= a; b++) {

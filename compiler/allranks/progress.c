@@ -80,9 +80,9 @@ static void number_phases(struct proof *p, struct waits *w)
 			w->phase[x] += w->reach[x * n + y];
 }
 
-/* Measure number m of an instance: the innermost loop's variable, its level, its rank, the distance of its rank from the root, or
- * the negative of these. */
-#define MEASURES 8u
+/* Measure number m of an instance: the innermost loop's variable, its level, its rank, how far its rank is behind the root, the
+ * distance of both, or the negative of these. */
+#define MEASURES 10u
 static term measure_of(struct proof *p, const struct instance *i, unsigned m)
 {
 	struct terms *t = &p->t;
@@ -100,8 +100,11 @@ static term measure_of(struct proof *p, const struct instance *i, unsigned m)
 	case 2:
 		x = i->rank;
 		break;
-	default:
+	case 3:
 		x = term_apply(t, BIN_MOD, term_sub(t, i->rank, p->s.root), p->s.p);
+		break;
+	default:
+		x = term_apply(t, BIN_ABS, term_sub(t, i->rank, p->s.root), TERM_NONE);
 	}
 	return m & 1 ? term_apply(t, BIN_NEG, x, TERM_NONE) : x;
 }
@@ -122,7 +125,7 @@ static void wait_obligation(struct proof *p, const struct waits *w, const struct
 	y = on;
 	if (e->peer) {
 		partner_instance(p, o, &on, e->peer, &y);
-		obligation_assume(p, o, partner_condition(p, &on, &y));
+		obligation_assume(p, o, partner_condition(p, &on, e->peer, &y));
 	}
 	const term u = measure_of(p, &x, m), v = measure_of(p, &y, m);
 

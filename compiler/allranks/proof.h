@@ -31,6 +31,7 @@ struct instance {
 struct partner {
 	const struct site *site;
 	struct term_map map; /* from the loop variables of `site` */
+	term when; /* a condition under which the message meets this end, over s.r and the loop variables of the first site */
 };
 struct partners {
 	VEC(struct partner) v;
@@ -56,6 +57,9 @@ struct site_values {
 	struct held read[2], wrote;
 };
 
+/* What each execution of a site in a loop waits for: the start or the completion of the one before it. */
+enum chain { CHAIN_NONE, CHAIN_STARTS, CHAIN_ENDS };
+
 struct proof {
 	struct terms t;
 	struct arena store;
@@ -69,7 +73,7 @@ struct proof {
 	term rank, turned;
 	struct partners *partners; /* of each site of s.ops; only messages have some */
 	struct site_values *values; /* of each site of s.ops */
-	bool *chain; /* of each site of s.ops: each execution in a loop waits for the one before it; prove_races() sets it */
+	enum chain *chain; /* of each site of s.ops; prove_races() sets it */
 	term elem; /* variable for the number of an element in a range */
 	size_t site_vars; /* the variables up to this one are those of sites */
 	VEC(struct wait) waits; /* of all sites */
@@ -103,7 +107,7 @@ term obligation_cover(struct proof *p, const struct obligation *o, const term *c
 
 /* Splits the obligation into simpler ones, whose proof proves it. Stores up to MOST_LEFT of them, and returns their number: 0 if the
  * obligation holds. */
-#define MOST_LEFT 4u
+#define MOST_LEFT 8u
 unsigned obligation_simplify(struct proof *p, const struct obligation *o, struct obligation *left);
 
 /* ---- instances ---- */
@@ -143,8 +147,8 @@ void prove_matching(struct proof *p);
 /* Makes the instance of a partner of a message. With an obligation, it is assumed that the message is executed. */
 void partner_instance(struct proof *p, struct obligation *o, const struct instance *of, const struct partner *with,
 		      struct instance *out);
-/* The condition under which this partner is the one that the message meets. */
-term partner_condition(struct proof *p, const struct instance *of, const struct instance *with);
+/* The condition under which this partner, of which `at` is the instance, is the one that the message meets. */
+term partner_condition(struct proof *p, const struct instance *of, const struct partner *with, const struct instance *at);
 
 /* ---- order.c ---- */
 

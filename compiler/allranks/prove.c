@@ -104,6 +104,7 @@ term obligation_rank(struct proof *p, struct obligation *o, term x)
 /* ---- trials ---- */
 
 #define TRIAL_SIZES 11u
+#define LARGE_SIZE 20u /* where choices that are right by chance at smaller sizes are wrong */
 #define TRIAL_STEPS 40000u
 
 /* Trials of values at small sizes. fn is called for values that meet the conditions, and returns true to end the trials. */
@@ -138,14 +139,14 @@ static bool try_frames(struct trials *t, unsigned at)
 	return false;
 }
 
-/* Tries values at each size up to TRIAL_SIZES, up to a limit of steps for each. */
-static void try_sizes(struct proof *p, const struct obligation *o, bool (*fn)(struct trials *, void *), void *arg)
+/* Tries values at each size up to TRIAL_SIZES, and at LARGE_SIZE if `large` is set, up to a limit of steps for each. */
+static void try_sizes(struct proof *p, const struct obligation *o, bool large, bool (*fn)(struct trials *, void *), void *arg)
 {
 	struct trials t = { .p = p, .o = o, .fn = fn, .arg = arg, .value = mem_calloc(p->t.vars.n + 1, sizeof(int64_t)) };
 
 	if (!t.value)
 		longjmp(p->stop, 1);
-	for (int64_t size = 1; size <= TRIAL_SIZES; size++) {
+	for (int64_t size = 1; size <= (large ? LARGE_SIZE : TRIAL_SIZES); size += size == TRIAL_SIZES ? LARGE_SIZE - size : 1) {
 		t.value[term_at(&p->t, p->s.p)->num] = size;
 		t.steps = 0;
 		if (try_frames(&t, 0) && t.steps <= TRIAL_STEPS)
@@ -175,7 +176,7 @@ static struct refutation find_refutation(struct proof *p, const struct obligatio
 {
 	struct refutation r = { 0 };
 
-	try_sizes(p, o, note_refuted, &r);
+	try_sizes(p, o, false, note_refuted, &r);
 	return r;
 }
 
@@ -233,7 +234,7 @@ term obligation_cover(struct proof *p, const struct obligation *o, const term *c
 	uint64_t bits = 0;
 	term out = term_num(&p->t, 0);
 
-	try_sizes(p, o, note_case, &c);
+	try_sizes(p, o, true, note_case, &c);
 	for (unsigned best; (best = best_condition(&c, bits)) < c.n;)
 		bits |= (uint64_t)1 << best;
 	VEC_FREE(&c.cases);
@@ -363,7 +364,6 @@ static void prove_asking(struct proof *p, const struct obligation *o)
 		proof_stop(p, o->insn, "there is no solver: install cvc5 or z3");
 	if (a == SOLVER_UNKNOWN)
 		proof_stop(p, o->insn, "it was not settled in time whether this can be: %s", o->what);
-	p->out->asked++;
 }
 
 void obligation_prove(struct proof *p, const struct obligation *o)
@@ -383,6 +383,7 @@ void obligation_prove(struct proof *p, const struct obligation *o)
 		keep_obligation(p, o);
 	for (unsigned i = 0; i < n; i++)
 		prove_asking(p, &left[i]);
+	p->out->asked += n > 0;
 	p->out->obligations++;
 }
 

@@ -11,8 +11,9 @@
 
 #define MOST_FACTS 96u
 #define MOST_BOUNDS 160u
-#define MOST_ROUNDS 8u
-#define MOST_SPLITS 5u /* in a row */
+#define MOST_ROUNDS 30u
+#define MOST_SPLITS 6u /* in a row */
+#define FEW_SPLITS 2u /* if too many cases were left */
 #define CACHED 1024u
 
 /* sum >= least, because of fact number `from` */
@@ -101,7 +102,7 @@ static void bound_fact(struct facts *f, unsigned i)
 	n = not ? *term_at(t, n.a) : n;
 	if (n.op == BIN_LE || n.op == BIN_LT)
 		add_bound(f, not ? term_sub(t, n.a, n.b) : term_sub(t, n.b, n.a), (n.op == BIN_LT) != not, i);
-	if (n.op == BIN_EQ && !not) {
+	if (n.op == BIN_EQ && !not ) {
 		add_bound(f, term_sub(t, n.a, n.b), 0, i);
 		add_bound(f, term_sub(t, n.b, n.a), 0, i);
 	}
@@ -111,7 +112,7 @@ static void bound_fact(struct facts *f, unsigned i)
 static void bound_ranges(struct facts *f, term x)
 {
 	const struct term_node n = *term_at(f->t, x);
-	const term below = n.op == TERM_VAR ? f->t->vars.at[n.num].below :
+	const term below = n.op == TERM_VAR				 ? f->t->vars.at[n.num].below :
 			   n.op == BIN_MOD && term_at(f->t, n.b)->lo > 0 ? n.b :
 									   TERM_NONE;
 
@@ -184,7 +185,7 @@ static bool is_least(struct facts *f, term x, int64_t least)
 }
 
 /* Returns 1 if the condition is known to hold, 0 if it is known not to, and -1 if neither is known. */
-static int decide(struct facts *f, term x)
+static int decide_condition(struct facts *f, term x)
 {
 	struct terms *t = f->t;
 	const struct term_node n = *term_at(t, x);
@@ -192,11 +193,11 @@ static int decide(struct facts *f, term x)
 	int known;
 
 	for (unsigned i = 0; i < f->n; i++)
-		if (i != f->skip && (f->fact[i] == x || f->fact[i] == not))
+		if (i != f->skip && (f->fact[i] == x || f->fact[i] == not ))
 			return f->fact[i] == x;
 	switch (n.op) {
 	case BIN_NOT:
-		known = decide(f, n.a);
+		known = decide_condition(f, n.a);
 		return known < 0 ? known : !known;
 	case BIN_LE:
 	case BIN_LT: {
@@ -266,13 +267,13 @@ static term rewrite_top(struct facts *f, term x)
 	case BIN_NOT:
 	case BIN_BOR:
 	case BIN_BAND:
-		known = term_boolean(t, x) ? decide(f, x) : -1;
+		known = term_boolean(t, x) ? decide_condition(f, x) : -1;
 		return known >= 0 ? term_num(t, known) : n.op == BIN_EQ ? rewrite_equal(f, x, n) : x;
 	}
 	return x;
 }
 
-static term rewrite(struct facts *f, term x)
+static term rewrite_term(struct facts *f, term x)
 {
 	struct rewritten *c = &f->cache[x % CACHED];
 	const struct term_node n = *term_at(f->t, x);
@@ -282,7 +283,8 @@ static term rewrite(struct facts *f, term x)
 		return x;
 	if (c->from == x && c->pass == *f->pass)
 		return c->to;
-	const term a = rewrite(f, n.a), b = n.b == TERM_NONE ? n.b : rewrite(f, n.b), d = n.c == TERM_NONE ? n.c : rewrite(f, n.c);
+	const term a = rewrite_term(f, n.a), b = n.b == TERM_NONE ? n.b : rewrite_term(f, n.b),
+		   d = n.c == TERM_NONE ? n.c : rewrite_term(f, n.c);
 
 	if (a != n.a || b != n.b || d != n.c)
 		out = n.op == TERM_ITE ? term_ite(f->t, a, b, d) : term_apply(f->t, n.op, a, b);
@@ -298,7 +300,7 @@ static term rewrite_fact(struct facts *f, unsigned i)
 
 	f->skip = i;
 	++*f->pass;
-	out = rewrite(f, f->fact[i]);
+	out = rewrite_term(f, f->fact[i]);
 	f->skip = UINT32_MAX - 1;
 	++*f->pass;
 	return out;
@@ -397,7 +399,7 @@ static bool simplify_facts(struct facts *f)
 			changed = true;
 		find_bounds(f);
 		changed |= rewrite_facts(f);
-		f->goal = rewrite(f, f->goal);
+		f->goal = rewrite_term(f, f->goal);
 		if (term_is_num(f->t, f->goal, &k) && k)
 			return true;
 		if (!find_equation(f) && !changed)
@@ -408,8 +410,8 @@ static bool simplify_facts(struct facts *f)
 
 /* ---- cases ---- */
 
-/* Returns the condition of a choice in x; if there is none, and `far` is set, a condition about what a remainder is taken of. */
-static term find_condition(struct facts *f, term x, bool far)
+/* Returns the condition of a choice in x; if there is none, and `deep` is set, a condition about what a remainder is taken of. */
+static term find_condition(struct facts *f, term x, bool deep)
 {
 	struct terms *t = f->t;
 	const struct term_node n = *term_at(t, x);
@@ -419,28 +421,28 @@ static term find_condition(struct facts *f, term x, bool far)
 	if (n.op == TERM_NUM || n.op == TERM_VAR)
 		return out;
 	for (unsigned i = 0; i < 3 && out == TERM_NONE; i++)
-		out = part[i] == TERM_NONE ? out : find_condition(f, part[i], far);
+		out = part[i] == TERM_NONE ? out : find_condition(f, part[i], deep);
 	if (out != TERM_NONE)
 		return out;
 	if (n.op == TERM_ITE)
 		return n.a;
-	if (far && n.op == BIN_MOD && term_at(t, n.b)->op == TERM_VAR) {
+	if (deep && n.op == BIN_MOD && term_at(t, n.b)->op == TERM_VAR) {
 		out = term_lt(t, n.a, n.b);
-		if (decide(f, out) >= 0)
+		if (decide_condition(f, out) >= 0)
 			out = term_le(t, term_num(t, 0), n.a);
-		return decide(f, out) >= 0 ? TERM_NONE : out;
+		return decide_condition(f, out) >= 0 ? TERM_NONE : out;
 	}
-	if (far && (n.op == BIN_MIN || n.op == BIN_MAX))
+	if (deep && (n.op == BIN_MIN || n.op == BIN_MAX))
 		return term_le(t, n.a, n.b);
 	return out;
 }
 
-static term choose_condition(struct facts *f, bool far)
+static term choose_condition(struct facts *f, bool deep)
 {
-	term out = find_condition(f, f->goal, far);
+	term out = find_condition(f, f->goal, deep);
 
 	for (unsigned i = 0; i < f->n && out == TERM_NONE; i++)
-		out = find_condition(f, f->fact[i], far);
+		out = find_condition(f, f->fact[i], deep);
 	return out;
 }
 
@@ -451,7 +453,7 @@ struct cases {
 };
 
 /* Settles what it can by splitting. Returns false if more cases are left than there is room for. */
-static bool split_cases(struct facts *f, unsigned depth, bool far, struct cases *out)
+static bool split_cases(struct facts *f, unsigned depth, bool deep, struct cases *out)
 {
 	struct facts side;
 	term cond = TERM_NONE;
@@ -459,7 +461,7 @@ static bool split_cases(struct facts *f, unsigned depth, bool far, struct cases 
 	if (simplify_facts(f))
 		return true;
 	if (depth)
-		cond = choose_condition(f, far);
+		cond = choose_condition(f, deep);
 	if (cond == TERM_NONE || f->full) {
 		if (out->n == out->most)
 			return false;
@@ -468,10 +470,10 @@ static bool split_cases(struct facts *f, unsigned depth, bool far, struct cases 
 	}
 	side = *f;
 	add_fact(&side, cond);
-	if (!split_cases(&side, depth - 1, far, out))
+	if (!split_cases(&side, depth - 1, deep, out))
 		return false;
 	add_fact(f, term_not(f->t, cond));
-	return split_cases(f, depth - 1, far, out);
+	return split_cases(f, depth - 1, deep, out);
 }
 
 /* ---- obligations ---- */
@@ -504,17 +506,17 @@ unsigned obligation_simplify(struct proof *p, const struct obligation *o, struct
 	struct facts some[MOST_LEFT];
 	uint32_t pass = 1;
 	struct facts f = { .p = p, .t = &p->t, .cache = cache, .pass = &pass }, start;
-	struct cases all = { .left = some, .most = 0 };
+	struct cases all = { .left = some, .most = MOST_LEFT };
 
 	load_facts(&f, o);
 	start = f;
-	if (split_cases(&f, MOST_SPLITS, true, &all)) /* it is settled wholly, or the split is of no use */
-		return 0;
-	f = start;
-	all = (struct cases){ .left = some, .most = MOST_LEFT };
-	if (start.full || !split_cases(&f, 2, false, &all)) {
-		left[0] = *o;
-		return 1;
+	if (!split_cases(&f, MOST_SPLITS, true, &all)) {
+		f = start;
+		all.n = 0;
+		if (!split_cases(&f, FEW_SPLITS, false, &all)) {
+			left[0] = *o;
+			return 1;
+		}
 	}
 	for (unsigned i = 0; i < all.n; i++)
 		store_obligation(&some[i], o, &left[i]);

@@ -2,7 +2,7 @@
  * Translates parametric programs to sites. The program is executed once with terms in place of numbers. Both ways of a branch
  * are executed; afterwards a register holds a choice. The body of a loop is executed twice: first with unknown values, which
  * shows how registers change from one iteration to the next, then with the values that follow from this for any iteration. */
-#include "compiler/allranks/sites.h"
+#include "compiler/allranks/parts.h"
 
 #include "format/check.h"
 
@@ -22,6 +22,7 @@ struct walk {
 	unsigned nframes;
 	VEC(term) calls; /* labels of the calls that are being executed */
 	bool inplace;
+	term divisor; /* number of parts into which the program divides count elements, if that stopped the walk; or TERM_NONE */
 	unsigned dry; /* more than 0: the walk only finds out how registers change */
 	uint32_t seq;
 	jmp_buf stop;
@@ -72,55 +73,19 @@ static void push_branch(struct walk *w, uint32_t insn, term cond)
 	push_frame(w, insn, (struct frame){ .cond = cond, .var = TERM_NONE, .lo = TERM_NONE, .hi = TERM_NONE });
 }
 
-/* Returns x divided by count: a term without count, or TERM_NONE if x is not always a multiple of count. */
-static term in_blocks(const struct sites *s, term x)
-{
-	struct terms *t = s->t;
-	const struct term_node n = *term_at(t, x);
-	term a, b;
-	int64_t k;
-
-	if (x == s->count)
-		return term_num(t, 1);
-	if (term_is_num(t, x, &k))
-		return k ? TERM_NONE : x;
-	switch (n.op) {
-	case BIN_ADD:
-	case BIN_SUB:
-	case BIN_MIN:
-	case BIN_MAX:
-		a = in_blocks(s, n.a);
-		b = in_blocks(s, n.b);
-		return a == TERM_NONE || b == TERM_NONE ? TERM_NONE : term_apply(t, n.op, a, b);
-	case BIN_NEG:
-		a = in_blocks(s, n.a);
-		return a == TERM_NONE ? a : term_apply(t, n.op, a, TERM_NONE);
-	case BIN_MUL:
-		a = term_has(t, n.a, s->count) ? n.a : n.b;
-		b = a == n.a ? n.b : n.a;
-		a = in_blocks(s, a);
-		return a == TERM_NONE || term_has(t, b, s->count) ? TERM_NONE : term_apply(t, BIN_MUL, a, b);
-	case TERM_ITE:
-		a = in_blocks(s, n.b);
-		b = in_blocks(s, n.c);
-		return a == TERM_NONE || b == TERM_NONE || term_has(t, n.a, s->count) ? TERM_NONE : term_ite(t, n.a, a, b);
-	}
-	return TERM_NONE;
-}
-
-/* If the condition says that two multiples of count are equal, returns the condition that they are the same multiple. The
- * result implies the condition. */
+/* If the condition says that two lengths are equal, returns a condition without count that implies this. */
 static term without_count(const struct sites *s, term cond)
 {
 	const struct term_node n = *term_at(s->t, cond);
-	term a, b;
+	struct span a, b;
 
-	if (n.op != BIN_EQ || !term_has(s->t, cond, s->count))
+	if (n.op != BIN_EQ || !term_has(s->t, cond, s->count) || !span_of_length(s, n.a, &a) || !span_of_length(s, n.b, &b))
 		return cond;
-	a = in_blocks(s, n.a);
-	b = in_blocks(s, n.b);
-	return a == TERM_NONE || b == TERM_NONE ? cond : term_eq(s->t, a, b);
+	cond = term_and(s->t, term_and(s->t, a.valid, b.valid), term_eq(s->t, a.n, b.n));
+	return b.first == TERM_NONE ? cond : term_and(s->t, cond, span_begins(s, &a, b.first));
 }
+
+#define PARTS_DIFFER "two ranges may consist of different parts of blocks"
 
 static void add_check(struct walk *w, uint32_t insn, term cond, const char *what)
 {
@@ -137,13 +102,41 @@ static void add_check(struct walk *w, uint32_t insn, term cond, const char *what
 		stop_memory(w);
 }
 
+/* Stops because a value is no number of parts. If it divides count elements, the program is translated again, with these parts. */
+_Noreturn static void stop_parts(struct walk *w, uint32_t insn, term x, const char *what)
+{
+	if (w->s->parts == TERM_NONE)
+		w->divisor = span_divisor(w->s, x);
+	stop_walk(w, insn, "the %s is not a number of blocks of count elements, or of the same parts of them", what);
+}
+
 static term take_blocks(struct walk *w, uint32_t insn, term x, const char *what)
 {
-	const term out = in_blocks(w->s, x);
+	const term out = span_of_blocks(w->s, x);
 
 	if (out == TERM_NONE)
-		stop_walk(w, insn, "the %s is not a number of blocks of count elements", what);
+		stop_parts(w, insn, x, what);
 	return out;
+}
+
+static struct span take_length(struct walk *w, uint32_t insn, term x, const char *what)
+{
+	struct span out;
+
+	if (!span_of_length(w->s, x, &out))
+		stop_parts(w, insn, x, what);
+	add_check(w, insn, out.valid, "a part of a block that does not exist");
+	return out;
+}
+
+static term take_offset(struct walk *w, uint32_t insn, term x, const char *what)
+{
+	struct span out;
+
+	if (!span_of_offset(w->s, x, &out))
+		stop_parts(w, insn, x, what);
+	add_check(w, insn, out.valid, "a part of a block that does not exist");
+	return out.n;
 }
 
 /* Returns the value of a register. Of a choice that was made by a branch around the instruction, only one side matters. */
@@ -192,13 +185,21 @@ static term label_key(struct walk *w, uint32_t insn, uint32_t label, uint16_t in
 
 static struct site_range take_range(struct walk *w, uint32_t insn, const struct bin_tmpl *t, unsigned k, term len, bool in_call)
 {
-	struct site_range out = { t->buf[k], take_blocks(w, insn, reg_of(w, t->off[k]), "offset") };
+	struct site_range out = { t->buf[k], take_offset(w, insn, reg_of(w, t->off[k]), "offset") };
 
 	if (in_call) {
 		const struct bin_window *win = &w->b->windows[t->buf[k]];
+		const struct span size = take_length(w, insn, reg_of(w, win->size), "size of a buffer");
+		const term base = take_offset(w, insn, reg_of(w, win->base), "offset"), zero = term_num(w->t, 0);
 
-		check_range(w, insn, out.off, len, take_blocks(w, insn, reg_of(w, win->size), "size of a buffer"));
-		out.off = term_add(w->t, out.off, take_blocks(w, insn, reg_of(w, win->base), "offset"));
+		check_range(w, insn, out.off, len, size.n);
+		/* The range of the call has the parts of its size, and a sum of offsets begins with the part of the sum. */
+		add_check(w, insn, span_begins(w->s, &size, base), PARTS_DIFFER);
+		add_check(w, insn,
+			  term_or(w->t, term_eq(w->t, span_phase(w->s, base), zero),
+				  term_eq(w->t, span_phase(w->s, out.off), zero)),
+			  PARTS_DIFFER);
+		out.off = term_add(w->t, out.off, base);
 		out.buf = win->buf;
 	}
 	check_range(w, insn, out.off, len, w->s->size[out.buf]);
@@ -227,6 +228,25 @@ static void check_fields(struct walk *w, uint32_t insn, const struct bin_tmpl *t
 	}
 }
 
+/* Sets the ranges of an op. All begin at the same position in a block, so that they have the same parts. */
+static void take_ranges(struct walk *w, uint32_t insn, const struct bin_tmpl *t, bool in_call, struct site *x)
+{
+	const unsigned n = bin_nranges(t->kind);
+	struct span len;
+
+	x->len = x->phase = term_num(w->t, 0);
+	if (!n)
+		return;
+	len = take_length(w, insn, reg_of(w, t->len), "length");
+	x->len = len.n;
+	for (unsigned k = 0; k < n; k++)
+		x->range[k] = take_range(w, insn, t, k, x->len, in_call);
+	x->phase = span_phase(w->s, x->range[0].off);
+	add_check(w, insn, span_begins(w->s, &len, x->range[0].off), PARTS_DIFFER);
+	if (n == 2)
+		add_check(w, insn, term_eq(w->t, x->phase, span_phase(w->s, x->range[1].off)), PARTS_DIFFER);
+}
+
 static void emit_site(struct walk *w, uint32_t insn, const struct bin_tmpl *t, bool in_call)
 {
 	struct terms *tt = w->t;
@@ -240,15 +260,13 @@ static void emit_site(struct walk *w, uint32_t insn, const struct bin_tmpl *t, b
 	x.peer = reg_of(w, t->peer);
 	x.tag = reg_of(w, t->tag);
 	x.level = reg_of(w, t->level);
-	x.len = bin_nranges(t->kind) ? take_blocks(w, insn, reg_of(w, t->len), "length") : term_num(tt, 0);
 	if (bin_is_message(t->kind)) {
 		if (term_has(tt, x.peer, w->s->count))
 			stop_walk(w, insn, "the peer depends on count");
 		add_check(w, insn, term_and(tt, term_le(tt, term_num(tt, 0), x.peer), term_lt(tt, x.peer, w->s->p)),
 			  "the peer is no rank");
 	}
-	for (unsigned k = 0; k < bin_nranges(t->kind); k++)
-		x.range[k] = take_range(w, insn, t, k, x.len, in_call);
+	take_ranges(w, insn, t, in_call, &x);
 	if (t->label != BIN_NONE)
 		x.key = label_key(w, insn, t->label, in_call ? t->instance : 0, t->index);
 	x.path = copy_path(w);
@@ -319,10 +337,19 @@ static void move_ranges(struct walk *w, struct site *x)
 			x->range[k].buf = in->at.buf;
 			x->range[k].off = term_add(w->t, x->range[k].off, in->at.off);
 		}
-	if (x->kind == BIN_OP_COPY && x->range[0].buf == x->range[1].buf && x->range[0].off == x->range[1].off) {
-		x->kind = BIN_OP_NOP;
-		x->len = term_num(w->t, 0);
-	}
+}
+
+/* Adds a site whose ranges were moved. Where it copies a range onto itself, it does nothing. */
+static void add_moved(struct walk *w, struct site x)
+{
+	term same = term_num(w->t, 0);
+
+	if (x.kind == BIN_OP_COPY && x.range[0].buf == x.range[1].buf)
+		same = term_eq(w->t, x.range[0].off, x.range[1].off);
+	add_branched(w, x, term_and(w->t, w->s->inplace.cond, term_not(w->t, same)));
+	x.kind = BIN_OP_NOP;
+	x.len = term_num(w->t, 0);
+	add_branched(w, x, term_and(w->t, w->s->inplace.cond, same));
 }
 
 static void put_in_place(struct walk *w, uint32_t insn, const struct bin_tmpl *t, bool result)
@@ -353,7 +380,7 @@ static void put_in_place(struct walk *w, uint32_t insn, const struct bin_tmpl *t
 		/* The old site stays for the ranks that do not have the buffer in place; if there are none, its path says so. */
 		add_branched(w, x, term_not(w->t, in->cond));
 		move_ranges(w, &x);
-		add_branched(w, x, in->cond);
+		add_moved(w, x);
 		w->s->ops.at[i].kind = BIN_OP_KINDS; /* removed below */
 	}
 	size_t kept = 0;
@@ -431,17 +458,24 @@ static void walk_arith(struct walk *w, uint32_t insn, const struct bin_word *i)
 static void walk_window(struct walk *w, uint32_t insn, const struct bin_word *i)
 {
 	struct terms *t = w->t;
-	term size, x;
+	struct span size, x;
 
 	if (w->dry)
 		return;
-	size = take_blocks(w, insn, reg_of(w, w->b->windows[i->c].size), "size of a buffer");
-	x = take_blocks(w, insn, w->reg[i->a], "range of the call");
-	if (i->op == BIN_WITHIN)
-		check_range(w, insn, x, take_blocks(w, insn, w->reg[i->b], "length"), size);
-	else
-		add_check(w, insn, term_and(t, term_le(t, term_num(t, 0), size), term_le(t, size, x)),
-			  "the range is shorter than the buffer of the call");
+	size = take_length(w, insn, reg_of(w, w->b->windows[i->c].size), "size of a buffer");
+	if (i->op == BIN_WITHIN) {
+		const term off = take_offset(w, insn, w->reg[i->a], "range of the call");
+
+		x = take_length(w, insn, w->reg[i->b], "length");
+		check_range(w, insn, off, x.n, size.n);
+		add_check(w, insn, span_begins(w->s, &x, off), PARTS_DIFFER);
+		return;
+	}
+	x = take_length(w, insn, w->reg[i->a], "range of the call");
+	add_check(w, insn, term_and(t, term_le(t, term_num(t, 0), size.n), term_le(t, size.n, x.n)),
+		  "the range is shorter than the buffer of the call");
+	if (x.first != TERM_NONE)
+		add_check(w, insn, span_begins(w->s, &size, x.first), PARTS_DIFFER);
 }
 
 /* Sets the size of a buffer. The program of a call grows the buffer that holds its scratch. */
@@ -827,8 +861,10 @@ static void walk_loop(struct walk *w, uint32_t i, uint32_t back)
 	push_frame(w, i, f);
 	walk_range(w, i + 1, test);
 	w->nframes--;
-	for (unsigned k = 0; k < c.n; k++) /* what the loop leaves is not used by schedules that can be proved so far */
-		w->reg[c.reg[k]] = term_var(w->t, "left", -TERM_MOST, TERM_MOST);
+	turn = term_apply(w->t, BIN_MAX, term_add(w->t, term_sub(w->t, f.hi, f.lo), term_num(w->t, 1)), term_num(w->t, 0));
+	for (unsigned k = 0; k < c.n; k++) /* a register has the value that it would have in the next iteration */
+		w->reg[c.reg[k]] = c.closed[k] == TERM_NONE ? term_var(w->t, "left", -TERM_MOST, TERM_MOST) :
+							      at_turn(w, &c, c.closed[k], turn);
 }
 
 /* ---- programs ---- */
@@ -879,7 +915,7 @@ void sites_begin(struct sites *s, struct terms *t, struct arena *store)
 {
 	const int64_t most = SITES_MOST_RANKS;
 
-	*s = (struct sites){ .t = t, .store = store };
+	*s = (struct sites){ .t = t, .store = store, .parts = TERM_NONE };
 	s->p = term_var(t, "p", 1, most);
 	s->r = term_var(t, "r", 0, most - 1);
 	s->root = term_var(t, "root", 0, most - 1);
@@ -913,17 +949,6 @@ static int try_walk(struct walk *w, bool result)
 	return 0;
 }
 
-int sites_translate(struct sites *s, const struct bin *b, bool inplace, bool result)
-{
-	struct walk w = { .s = s, .t = s->t, .b = b, .inplace = inplace };
-	jmp_buf *const nomem = s->t->nomem;
-	const int err = try_walk(&w, result);
-
-	s->t->nomem = nomem;
-	VEC_FREE(&w.calls);
-	return -err;
-}
-
 void sites_fini(struct sites *s)
 {
 	VEC_FREE(&s->ops);
@@ -932,6 +957,27 @@ void sites_fini(struct sites *s)
 	VEC_FREE(&s->checks);
 	VEC_FREE(&s->gets);
 	VEC_FREE(&s->asserts);
+}
+
+int sites_translate(struct sites *s, const struct bin *b, bool inplace, bool result)
+{
+	struct walk w = { .s = s, .t = s->t, .b = b, .inplace = inplace, .divisor = TERM_NONE };
+	jmp_buf *const nomem = s->t->nomem;
+	const int err = try_walk(&w, result);
+
+	s->t->nomem = nomem;
+	VEC_FREE(&w.calls);
+	if (!err || w.divisor == TERM_NONE)
+		return -err;
+	sites_fini(s);
+	*s = (struct sites){ .t = s->t,
+			     .store = s->store,
+			     .r = s->r,
+			     .p = s->p,
+			     .root = s->root,
+			     .count = s->count,
+			     .parts = w.divisor };
+	return sites_translate(s, b, inplace, result);
 }
 
 term frame_condition(struct terms *t, const struct frame *f, const struct term_map *m)

@@ -26,13 +26,14 @@ struct site_range {
 	term off;
 };
 
-/* An op. Offsets and lengths are in blocks of `count` elements. */
+/* An op. Offsets and lengths are in blocks of `count` elements, or in parts of these (parts.h). */
 struct site {
 	struct path path;
 	uint32_t insn; /* instruction, for messages */
 	uint32_t seq; /* position in the program; sites that replace each other have the same */
 	uint8_t kind; /* enum bin_kind */
 	term peer, tag, level, len;
+	term phase; /* position of the first part of each range in its block; 0 if there are no parts */
 	struct site_range range[2];
 	term key; /* the label with its indices, or TERM_NONE */
 	const term *calls; /* labels of the calls around the op */
@@ -77,13 +78,14 @@ struct sites {
 	struct terms *t;
 	struct arena *store;
 	term r, p, root, count;
+	term parts; /* number of parts of a block, or TERM_NONE */
 	VEC(struct site) ops;
 	VEC(struct site) calls; /* calls with labels; of each site only the path, insn and key count */
 	VEC(struct site_dep) deps;
 	VEC(struct site_check) checks;
 	VEC(struct site_gets) gets;
 	VEC(term) asserts; /* conditions that the schedule states for its use */
-	term *size; /* size of each buffer in blocks */
+	term *size; /* size of each buffer */
 	struct site_inplace inplace;
 	uint32_t loops;
 	/* Reason why the program could not be translated. */

@@ -146,13 +146,19 @@ static void declare_free(struct writer *w, const char *prefix, term x)
 	text_add(w->out, "(declare-const %s%u (_ BitVec %u))\n", prefix, x, w->width);
 }
 
+/* Declares the value of a term, which lies in the interval of the term also where it has no definition. */
+static void declare_value(struct writer *w, term x, const struct term_node *n)
+{
+	declare_free(w, "t", x);
+	FORM(x, "(assert (and (bvsle %n %i) (bvsle %i %n)))\n", n->lo, x, x, n->hi);
+}
+
 /* ---- definitions ---- */
 
 /* The logarithm: a constant with the property that defines it. The property can be met for each argument. */
 static void define_log(struct writer *w, term x, const struct term_node *n)
 {
-	declare_free(w, "t", x);
-	FORM(x, "(assert (and (bvsle %n %i) (bvsle %i %n)))\n", 0, x, x, w->width - 2);
+	declare_value(w, x, n);
 	if (n->op == BIN_LOG2)
 		FORM(x, "(assert (=> (bvsle %n %i) (and (bvsle (bvshl %n %i) %i) (bvslt (bvashr %i %i) %n))))\n", 1, n->a, 1, x,
 		     n->a, n->a, x, 2);
@@ -185,7 +191,17 @@ static void define_by_number(struct writer *w, term x, const struct term_node *n
 		FORM(x, "(assert (= %i %u))\n", x);
 }
 
-/* Remainder and quotient. A remainder by a variable m is exact for values from -2m to 3m - 1. */
+/* Remainder and quotient by 2 to the power of a term. They are exact wherever the power is defined (define_power()). */
+static void define_by_power(struct writer *w, term x, const struct term_node *n, term exponent)
+{
+	FORM(x, "(assert (=> (and (bvsle %n %i) (bvsle %i %n)) (= %i ", 0, exponent, exponent, w->width - 2, x);
+	if (n->op == BIN_MOD)
+		FORM(x, "(bvand %i (bvsub %i %n)))))\n", n->a, n->b, 1);
+	else
+		FORM(x, "(bvashr %i %i))))\n", n->a, exponent);
+}
+
+/* Remainder and quotient. A remainder by another variable m is exact for values from -2m to 3m - 1. */
 static void define_division(struct writer *w, term x, const struct term_node *n)
 {
 	int64_t k;
@@ -193,6 +209,10 @@ static void define_division(struct writer *w, term x, const struct term_node *n)
 	declare_free(w, "t", x);
 	if (term_is_num(w->t, n->b, &k) && k > 0 && k < INT32_MAX) {
 		define_by_number(w, x, n, k);
+		return;
+	}
+	if (term_at(w->t, n->b)->op == BIN_POW && term_is_num(w->t, term_at(w->t, n->b)->a, &k) && k == 2) {
+		define_by_power(w, x, n, term_at(w->t, n->b)->b);
 		return;
 	}
 	if (n->op == BIN_DIV || term_at(w->t, n->b)->lo < 1)
@@ -209,7 +229,7 @@ static void define_power(struct writer *w, term x, const struct term_node *n)
 {
 	int64_t base, value;
 
-	declare_free(w, "t", x);
+	declare_value(w, x, n);
 	if (!term_is_num(w->t, n->a, &base) || base < 2)
 		return;
 	if (base == 2) {
@@ -281,8 +301,7 @@ static void define_var(struct writer *w, term x, const struct term_node *n)
 	const struct term_var *v = &w->t->vars.at[n->num];
 
 	text_add(w->out, "; t%u is %s\n", x, v->name);
-	declare_free(w, "t", x);
-	FORM(x, "(assert (and (bvsle %n %i) (bvsle %i %n)))\n", n->lo, x, x, n->hi);
+	declare_value(w, x, n);
 	if (v->below != TERM_NONE)
 		FORM(x, "(assert (bvslt %i %i))\n", x, v->below);
 }
@@ -309,13 +328,13 @@ static void define_node(struct writer *w, term x)
 		define_power(w, x, n);
 		break;
 	case BIN_SHR:
-		declare_free(w, "t", x);
+		declare_value(w, x, n);
 		FORM(x, "(assert (=> (and (bvsle %n %i) (bvslt %i %n)) (= %i (bvashr %i %i))))\n", 0, n->b, n->b, w->width, x,
 		     n->a, n->b);
 		break;
 	case BIN_SHL:
 	case BIN_POPCOUNT:
-		declare_free(w, "t", x);
+		declare_value(w, x, n);
 		break;
 	default:
 		define_value(w, x, n);

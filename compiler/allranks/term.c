@@ -38,7 +38,8 @@ static bool is_bounded(const struct term_node *n)
 	return n->lo > -TERM_MOST && n->hi < TERM_MOST;
 }
 
-/* Returns the smallest number 2^k - 1 that is at least x. */
+/* Returns the smallest number 2^k - 1 that is at least x. A number from -2^k to 2^k - 1 has k bits below those that are all equal
+ * to its sign, and operations by bits keep that. */
 static int64_t ones_over(int64_t x)
 {
 	int64_t m = 0;
@@ -76,6 +77,16 @@ static void bound_power(struct term_node *n, const struct term_node *a, const st
 		set_interval(n, 1, most);
 }
 
+/* Bounds an operation by bits. */
+static void bound_bits(struct term_node *n, const struct term_node *a, const struct term_node *b)
+{
+	const int64_t lo = a->lo < b->lo ? a->lo : b->lo, hi = a->hi > b->hi ? a->hi : b->hi;
+	const int64_t ones = ones_over(hi > -1 - lo ? hi : -1 - lo);
+
+	if (is_bounded(a) && is_bounded(b))
+		set_interval(n, lo < 0 ? -1 - ones : 0, ones);
+}
+
 static void bound_binary(struct term_node *n, const struct term_node *a, const struct term_node *b)
 {
 	const bool natural = a->lo >= 0 && b->lo >= 0;
@@ -103,15 +114,19 @@ static void bound_binary(struct term_node *n, const struct term_node *a, const s
 	case BIN_POW:
 		bound_power(n, a, b);
 		break;
-	case BIN_SHR:
 	case BIN_BAND:
 		if (natural)
-			set_interval(n, 0, n->op == BIN_BAND && b->hi < a->hi ? b->hi : a->hi);
+			set_interval(n, 0, b->hi < a->hi ? b->hi : a->hi);
+		else
+			bound_bits(n, a, b);
+		break;
+	case BIN_SHR:
+		if (natural)
+			set_interval(n, 0, a->hi);
 		break;
 	case BIN_BOR:
 	case BIN_XOR:
-		if (natural && is_bounded(a) && is_bounded(b))
-			set_interval(n, 0, ones_over(a->hi > b->hi ? a->hi : b->hi));
+		bound_bits(n, a, b);
 		break;
 	case BIN_MIN:
 		set_interval(n, a->lo < b->lo ? a->lo : b->lo, a->hi < b->hi ? a->hi : b->hi);
@@ -224,10 +239,9 @@ term term_key(struct terms *t, term a, term b, term c)
 
 /* ---- sums: a number, and atoms with factors ---- */
 
-#define SUM_ATOMS 12u
 struct sum {
-	term atom[SUM_ATOMS];
-	int64_t factor[SUM_ATOMS], num;
+	term atom[TERM_SUM];
+	int64_t factor[TERM_SUM], num;
 	unsigned n;
 	bool full; /* the sum has too many atoms, or numbers that are too large */
 };
@@ -238,7 +252,7 @@ static void sum_add_atom(struct sum *s, term x, int64_t factor)
 
 	while (i < s->n && s->atom[i] != x)
 		i++;
-	if (i == SUM_ATOMS) {
+	if (i == TERM_SUM) {
 		s->full = true;
 		return;
 	}
@@ -353,7 +367,21 @@ unsigned term_atoms(const struct terms *t, term x, uint64_t *signs)
 		if (s.factor[i])
 			*signs |= (uint64_t)1 << (hash64(2 * (uint64_t)s.atom[i] + (s.factor[i] < 0)) & 63);
 	}
-	return s.full ? SUM_ATOMS + 1 : n;
+	return s.full ? TERM_SUM + 1 : n;
+}
+
+unsigned term_summands(const struct terms *t, term x, term *atom, int64_t *factor)
+{
+	struct sum s = { 0 };
+	unsigned n = 0;
+
+	sum_add(t, &s, x, 1);
+	for (unsigned i = 0; i < s.n && !s.full; i++)
+		if (s.factor[i]) {
+			atom[n] = s.atom[i];
+			factor[n++] = s.factor[i];
+		}
+	return n;
 }
 
 term term_equation(struct terms *t, term x)
@@ -454,13 +482,17 @@ static bool is_multiple(const struct terms *t, term x, term y, term *other)
 static term flat_sum(struct terms *t, term x, term m)
 {
 	struct sum in = { 0 }, out = { 0 };
+	int64_t k;
 
 	sum_add(t, &in, x, 1);
 	out.num = in.num;
+	if (!term_is_num(t, m, &k))
+		k = INT64_MAX;
+	out.num = k < INT64_MAX ? (in.num % k + k) % k : in.num;
 	for (unsigned i = 0; i < in.n; i++) {
 		const struct term_node *a = term_at(t, in.atom[i]);
 
-		if (in.atom[i] != m)
+		if (in.atom[i] != m && in.factor[i] % k)
 			sum_add(t, &out, a->op == BIN_MOD && a->b == m ? a->a : in.atom[i], in.factor[i]);
 	}
 	return in.full || out.full ? x : sum_term(t, &out);
@@ -691,16 +723,16 @@ term term_subst(struct terms *t, term x, const struct term_map *m)
 static term solve_sum(struct terms *t, term x, term var, term value)
 {
 	struct sum s = { 0 };
-	unsigned at = SUM_ATOMS;
+	unsigned at = TERM_SUM;
 
 	sum_add(t, &s, x, 1);
 	for (unsigned i = 0; i < s.n; i++)
 		if (s.factor[i] && term_has(t, s.atom[i], var)) {
-			if (at < SUM_ATOMS)
+			if (at < TERM_SUM)
 				return TERM_NONE;
 			at = i;
 		}
-	if (s.full || at == SUM_ATOMS)
+	if (s.full || at == TERM_SUM)
 		return TERM_NONE;
 	const term atom = s.atom[at];
 	const int64_t factor = s.factor[at];

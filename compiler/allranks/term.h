@@ -136,6 +136,9 @@ term term_solve(struct terms *t, term x, term var, term value);
 int64_t term_number(struct terms *t, term x, term *rest);
 /* Returns the number of atoms. Sums that have an atom with factors of the same sign have a bit of *signs in common. */
 unsigned term_atoms(const struct terms *t, term x, uint64_t *signs);
+/* Stores its atoms and their factors. Returns their number, or 0 if there are more than TERM_SUM. */
+#define TERM_SUM 12u
+unsigned term_summands(const struct terms *t, term x, term *atom, int64_t *factor);
 /* Returns the equation x = 0, with all factors positive. */
 term term_equation(struct terms *t, term x);
 /* Solves x = 0 for a variable that is not among `keep`. Returns the variable, and its value in *value, or TERM_NONE. */

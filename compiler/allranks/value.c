@@ -93,7 +93,7 @@ static void prove_write(struct proof *p, const struct site *x, const struct part
 	instance_fresh(p, &o, x, p->rank, &a);
 	if (with) {
 		partner_instance(p, &o, &a, with, &send);
-		obligation_assume(p, &o, partner_condition(p, &a, &send));
+		obligation_assume(p, &o, partner_condition(p, &a, with, &send));
 	}
 	d = element_of(p, &o, instance_value(p, &a, x->len));
 	obligation_assume(p, &o, term_lt(t, term_num(t, 0), instance_value(p, &a, x->len)));

@@ -151,10 +151,19 @@ static uint8_t *order_of(const struct ir_rank *r)
 	return o;
 }
 
+/* Returns the element with which a part begins. */
+static int64_t offset_of(struct rank *k, int64_t part, const int64_t *value)
+{
+	const int64_t n = k->s->parts == TERM_NONE ? 1 : value_of(k, k->s->parts, value), i = part % n;
+
+	return part / n * COUNT + COUNT / n * i + (i < COUNT % n ? i : COUNT % n);
+}
+
 static void compare_op(struct rank *k, const struct made *m, const struct bin_op *op)
 {
 	const struct site *s = m->site;
-	const int64_t len = value_of(k, s->len, m->value) * COUNT;
+	const int64_t from = value_of(k, s->phase, m->value);
+	const int64_t len = offset_of(k, from + value_of(k, s->len, m->value), m->value) - offset_of(k, from, m->value);
 
 	if (s->kind != op->kind || (uint64_t)len != op->len)
 		k->wrong = "the kind or the length of an op";
@@ -164,7 +173,8 @@ static void compare_op(struct rank *k, const struct made *m, const struct bin_op
 	else if (value_of(k, s->level, m->value) != op->level)
 		k->wrong = "the level of an op";
 	for (unsigned i = 0; i < bin_nranges(op->kind) && len; i++)
-		if (s->range[i].buf != op->buf[i] || (uint64_t)value_of(k, s->range[i].off, m->value) * COUNT != op->off[i])
+		if (s->range[i].buf != op->buf[i] ||
+		    (uint64_t)offset_of(k, value_of(k, s->range[i].off, m->value), m->value) != op->off[i])
 			k->wrong = "the range of an op";
 }
 
