@@ -109,7 +109,7 @@ agrees()
 
 if [ "${SWEEP:-}" = all ]; then
 	PROVED='allgather_bruck allgather_linear allgather_ring allreduce_ring alltoall_linear alltoall_pairwise
-		barrier_dissemination barrier_tree bcast_binomial bcast_chain bcast_scatter_allgather exscan_chain
+		barrier_dissemination barrier_tree bcast_binomial bcast_chain bcast_scatter_allgather exscan_binomial exscan_chain
 		gather_linear reduce_chain reduce_scatter_block_ring scan_binomial scan_chain scatter_linear'
 	for s in $PROVED; do
 		agrees "$s"
