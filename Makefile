@@ -41,6 +41,7 @@ ROOMS_COMPILER := \
 	compiler/verify
 ROOMS_BACKENDS := \
 	backends/common \
+	backends/list \
 	backends/mpi \
 	backends/shm \
 	backends/smcq \
@@ -371,7 +372,7 @@ $(BUILD)/tests/nomem: $(call obj,tests/rt/nomem $(TEAM)) $(LIB_O)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 
 # Backends without a runtime.
-$(BUILD)/tests/views: $(call obj,tests/rt/views $(filter-out backends/mpi/% backends/smcq/% backends/verbs/%,$(BACKENDS))) $(COMPILE_O)
+$(BUILD)/tests/views: $(call obj,tests/rt/views $(filter-out backends/list/% backends/mpi/% backends/smcq/% backends/verbs/%,$(BACKENDS))) $(COMPILE_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 
@@ -463,7 +464,8 @@ LONG := \
 	tests/house/coverage.sh \
 	tests/backends/guest.sh \
 	tests/backends/verbs_kill.sh \
-	tests/backends/verbs_cut.sh
+	tests/backends/verbs_cut.sh \
+	tests/mpi/rdma.sh
 # All others.
 TEST_ROOMS := \
 	compiler \

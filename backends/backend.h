@@ -146,6 +146,12 @@ struct be_ops {
 	bool watches;
 	bool near; /* true if messages reach only ranks of the same node; groups with a transport then use another backend */
 	bool transports; /* true if messages between nodes go through the transport of the group */
+	/* For a backend with a network of its own, which BE_AUTO may choose for groups on several nodes; else both are NULL.
+	 * present: true if this machine may have the network. Cheap, and called when a context is made. network: prepares
+	 * the network for the group's context, and returns its kind, or 0 if the rank cannot use it. Ranks with the same kind can
+	 * send to each other. Local; needs only the context of the group. */
+	bool (*present)(void);
+	uint64_t (*network)(struct be_group *g);
 	bool puts; /* true if senders write into the receiver's buffer directly; the backend needs be_bind.safe then */
 	/* messages of at most this many bytes may arrive as early as in the previous epoch, even if puts is set */
 	size_t early;
@@ -255,7 +261,12 @@ extern const struct be_row be_backends[];
 extern const unsigned be_nbackends;
 /* Returns the backend of that name, or NULL. */
 const struct be_row *be_find(const char *name);
-/* Returns the backend that sends through a group's transport. */
+/* The name that stands for the backend of one node's ranks, and for groups on several nodes for the network's if all their ranks
+ * can use that. */
+#define BE_AUTO "auto"
+/* Return the backend for ranks of one node, the one with a network, and the one that sends through a group's transport. */
+const struct be_row *be_near(void);
+const struct be_row *be_networked(void);
 const struct be_row *be_transporter(void);
 /* Searches the names of the backends that are built for the nearest one to an unknown name. */
 struct nearest be_nearest(const char *name);

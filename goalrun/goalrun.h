@@ -90,7 +90,8 @@ static inline bool result_is_known(const struct run_options *o)
 /* Parses the options. Changes the strings of argv. Returns an exit status; sets *done if nothing else has to be done. */
 int run_parse_options(struct goalrun *g, int argc, char **argv, bool *done);
 int run_add_pass(struct goalrun *g, const char *arg);
-/* Returns the name of the backend: that of the options, or else of the environment. */
+/* Returns the name of the backend for schedules: that of the options, or else of the environment, where BE_AUTO stands for the
+ * backend of one node's ranks. */
 const char *run_backend_name(const struct run_options *o);
 /* True if schedules run on command queues. */
 bool run_lowers(const struct run_options *o);

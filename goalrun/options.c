@@ -26,7 +26,9 @@ int run_fault(const char *fmt, const char *what)
 
 const char *run_backend_name(const struct run_options *o)
 {
-	return o->backend ? o->backend->name : env_get(ENV_GOAL_BACKEND);
+	const char *name = o->backend ? o->backend->name : env_get(ENV_GOAL_BACKEND);
+
+	return strcmp(name, BE_AUTO) ? name : be_near()->name;
 }
 
 bool run_lowers(const struct run_options *o)

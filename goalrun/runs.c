@@ -50,7 +50,8 @@ int run_prepare_ranks(struct goalrun *g)
 	o->here = g->sent ? g->sent->here : o->nranks;
 	if (o->hosts)
 		return hosts_begin(o->hosts, o, g->argc, g->argv);
-	if ((o->backend && setenv(env_table[ENV_GOAL_BACKEND].name, o->backend->name, 1)) ||
+	/* A program's groups may choose by themselves; of a schedule it is printed. */
+	if (((o->backend || !o->program) && setenv(env_table[ENV_GOAL_BACKEND].name, run_backend_name(o), 1)) ||
 	    (o->no_shm && setenv(env_table[ENV_GOAL_SHM].name, "0", 1)) ||
 	    (o->engine && setenv(env_table[ENV_GOAL_ENGINE].name, o->engine, 1)) ||
 	    (o->progress && setenv(env_table[ENV_GOAL_PROGRESS].name, o->progress, 1)) ||

@@ -148,6 +148,8 @@ MPIX_SCHED_API int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int
 MPIX_SCHED_API int MPIX_Sched_group_free(MPIX_Sched_group *group);
 /* Sets *nodes to the number of nodes on which the group's ranks are. */
 MPIX_SCHED_API int MPIX_Sched_group_nodes(MPIX_Sched_group group, int *nodes);
+/* Sets *name to the name of the backend that carries out requests of the group; the string stays valid. */
+MPIX_SCHED_API int MPIX_Sched_group_backend(MPIX_Sched_group group, const char **name);
 /* Sets the transport of a group that MPIX_Sched_group_create has made, before it is split or bound to; all its ranks do this.
  * The struct is copied. Its functions are called as long as the group, its subgroups and their requests exist. */
 MPIX_SCHED_API int MPIX_Sched_group_set_transport(MPIX_Sched_group group, const struct MPIX_Sched_transport *transport);

@@ -215,8 +215,8 @@ static void make_group(struct gm_comm *c, MPI_Comm comm)
 		c->group = NULL;
 	else
 		gm_transport_set(c);
-	/* Binding between nodes calls the MPI library, which the thread that binds must not. */
-	if (c->nbc && (!c->group || !least[3] || c->wire != MPI_COMM_NULL)) {
+	/* Binding between nodes may call the MPI library, which the thread that binds must not. */
+	if (c->nbc && (!c->group || !least[3] || c->spread)) {
 		gm_nbc_free(c->nbc);
 		c->nbc = NULL;
 	}

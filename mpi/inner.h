@@ -37,7 +37,8 @@ struct gm_comm {
 	_Atomic unsigned refs;
 	_Atomic bool freed; /* the communicator is gone */
 	MPI_Comm comm;
-	MPI_Comm wire; /* the same ranks, for messages between nodes; MPI_COMM_NULL if there is one node */
+	bool spread; /* the ranks are on several nodes */
+	MPI_Comm wire; /* the same ranks, for messages between nodes; MPI_COMM_NULL if there are no such messages */
 	MPIX_Sched_group group; /* NULL if none could be made: then nothing on this communicator is for us */
 	bool chosen; /* all ranks have the same choices of schedules in their environment; if not, these have no effect */
 	int rank, size;
@@ -57,8 +58,8 @@ void gm_comm_unref(struct gm_comm *c);
 int gm_comms_begin(void);
 void gm_comms_end(void);
 
-/* Lets the group send messages between nodes by MPI, if its ranks are on several (transport.c). Collective. If it fails,
- * schedules with such messages cannot be bound. */
+/* If the group's ranks are on several nodes, and it has no RDMA devices for that, lets it send messages between nodes by MPI
+ * (transport.c). Collective. If it fails, schedules with such messages cannot be bound. */
 void gm_transport_set(struct gm_comm *c);
 
 /* ---- datatypes and operations (types.c) ---- */
@@ -170,6 +171,8 @@ struct gm_record {
 /* Returns the record of a schedule, or of a reason; NULL if no statistics are kept. Counts one init. */
 struct gm_record *gm_record_of(enum gm_coll coll, bool once, enum gm_outcome outcome, const char *what);
 bool gm_counts(void);
+/* Counts a communicator whose ranks are on several nodes, by how they send to each other. */
+void gm_count_spread(bool by_messages);
 void gm_stats_begin(void);
 void gm_stats_end(void);
 

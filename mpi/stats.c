@@ -11,6 +11,7 @@ static struct {
 	pthread_mutex_t lock;
 	bool on;
 	struct gm_record *first;
+	_Atomic unsigned spread[2]; /* communicators on several nodes; [1]: those that send by messages of the MPI library */
 } stats = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void gm_stats_begin(void)
@@ -23,6 +24,11 @@ void gm_stats_begin(void)
 bool gm_counts(void)
 {
 	return stats.on;
+}
+
+void gm_count_spread(bool by_messages)
+{
+	atomic_fetch_add(&stats.spread[by_messages], 1);
 }
 
 static struct gm_record *find(enum gm_coll coll, bool once, enum gm_outcome outcome, const char *what)
@@ -86,12 +92,23 @@ static void print_served(int rank, const struct gm_record *r)
 		mean_us(r->start_ns, r->starts), mean_us(r->wait_ns, r->starts), mean_us(r->apart_ns, r->starts));
 }
 
+static void print_spread(int rank)
+{
+	const unsigned rdma = atomic_exchange(&stats.spread[0], 0), messages = atomic_exchange(&stats.spread[1], 0);
+
+	if (rdma + messages)
+		gm_say("goalmpi: rank %d: communicators on several nodes: %u send by RDMA, %u by messages of the MPI library\n",
+			rank, rdma, messages);
+}
+
 void gm_stats_end(void)
 {
 	int rank = 0;
 
-	if (stats.on)
+	if (stats.on) {
 		PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+		print_spread(rank);
+	}
 	while (stats.first) {
 		struct gm_record *r = stats.first;
 		char buf[64];

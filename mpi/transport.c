@@ -4,6 +4,7 @@
 #include "mpi/inner.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MOST_BYTES ((size_t)1 << 30) /* fits an int */
 
@@ -119,6 +120,14 @@ static uint32_t count_tags(MPI_Comm comm)
 	return found ? (uint32_t)*most + 1 : 32768; /* as MPI guarantees */
 }
 
+/* True if the group needs a transport: it has no network of its own. The same on all ranks. */
+static bool needs_transport(const struct gm_comm *c)
+{
+	const char *backend;
+
+	return !gm_lib.group_backend(c->group, &backend) && (!strcmp(backend, "shm") || !strcmp(backend, "mpi"));
+}
+
 void gm_transport_set(struct gm_comm *c)
 {
 	struct MPIX_Sched_transport t = { .struct_size = sizeof t,
@@ -130,8 +139,14 @@ void gm_transport_set(struct gm_comm *c)
 					  .test = test,
 					  .free = free_message };
 	int nodes, level;
+	bool needed;
 
-	if (gm_lib.group_nodes(c->group, &nodes) || nodes == 1 || !make_wire(c))
+	if (gm_lib.group_nodes(c->group, &nodes) || nodes == 1)
+		return;
+	c->spread = true;
+	needed = needs_transport(c);
+	gm_count_spread(needed);
+	if (!needed || !make_wire(c))
 		return;
 	t.tags = count_tags(c->wire);
 	t.any_thread = !PMPI_Query_thread(&level) && level == MPI_THREAD_MULTIPLE;

@@ -450,14 +450,9 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 		return err;
 	if (req->ctx->policy < 0)
 		return rt_bad_env(req->ctx, ENV_GOAL_WAIT);
-	if (!req->be) {
-		struct nearest n = be_nearest(env_get(ENV_GOAL_BACKEND));
-
-		return group_error(g, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\"%s", n.word,
-				   !req->ctx->backend		 ? nearest_choices(&n) :
-				   req->ctx->backend->simulated ? ": ranks do not run there; it is for goalrun --backend" :
-								  ": that is not built");
-	}
+	err = rt_group_check_backend(g);
+	if (err)
+		return err;
 	c->backend = (uint8_t)(rt_group_backend(g) - be_backends);
 	if (seconds > 0)
 		req->dump_after = (uint64_t)(seconds < 1000000000 ? seconds : 1000000000) * 1000000000u;

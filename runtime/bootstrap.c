@@ -60,6 +60,7 @@ _Static_assert(sizeof(struct ready) <= GROUP_RECORD, "goalrun's exchange carries
 /* State of the bootstrap on one rank. */
 struct bootstrap {
 	struct mpix_sched_ctx *ctx;
+	struct be_group *group; /* to be made: it has only its context, rank and size yet */
 	MPIX_Sched_allgather_fn *allgather;
 	void *arg;
 	uint32_t rank, size, lead; /* lead: lowest rank of this process */
@@ -72,6 +73,7 @@ struct bootstrap {
 	int port, bell; /* with several nodes: listening TCP socket and eventfd for the bridge */
 	uint64_t until, checked; /* times in ns: `until`: when this rank stops waiting; `checked`: the last check for deaths */
 	bool caused; /* true if this rank failed because of another rank's failure */
+	bool networked; /* as in struct rt_process */
 };
 
 /* True if a rank is on this node. */
@@ -600,6 +602,7 @@ static int new_process(struct bootstrap *m)
 	pthread_mutex_init(&l->lock, NULL);
 	atomic_init(&l->refs, ranks_of(m, m->rank));
 	l->size = m->size;
+	l->networked = m->networked;
 	l->pid = getpid();
 	l->ordered = rt_bell_register();
 	l->fd = l->bell = -1;
@@ -775,10 +778,35 @@ static int report_dead_rank(struct bootstrap *m)
 	return report_dead(m, rank);
 }
 
+/* Returns the kind of network by which this rank may send to other nodes, or 0. A rank without an eventfd could not sleep until
+ * the network wakes it. */
+static uint64_t find_network(const struct bootstrap *m)
+{
+	struct mpix_sched_ctx *ctx = m->ctx;
+	uint64_t kind;
+
+	if (!ctx->automatic || ctx->heap->event < 0)
+		return 0;
+	pthread_mutex_lock(&ctx->lock); /* threads may make several groups at once, and the first one opens the devices */
+	kind = be_networked()->ops->network(m->group);
+	pthread_mutex_unlock(&ctx->lock);
+	return kind;
+}
+
+/* True if all ranks have the same kind of network. */
+static bool agree_on_network(const struct bootstrap *m)
+{
+	bool same = m->cards[0].network != 0;
+
+	for (uint32_t r = 1; r < m->size; r++)
+		same &= m->cards[r].network == m->cards[0].network;
+	return same;
+}
+
 /* With several nodes: exchanges their cards. All ranks return the same error; only the messages differ. */
 static int exchange_cards(struct bootstrap *m)
 {
-	struct rt_card mine = { 0 };
+	struct rt_card mine = { .network = find_network(m) };
 	char text[512];
 
 	mine.err = make_card(m, &mine);
@@ -790,6 +818,7 @@ static int exchange_cards(struct bootstrap *m)
 	for (uint32_t r = 0; r < m->size; r++)
 		if (m->cards[r].err)
 			return rt_error(m->ctx, m->cards[r].err, "rank %u: %s", r, err_text(m->cards[r].err));
+	m->networked = agree_on_network(m);
 	return 0;
 }
 
@@ -921,6 +950,8 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 		return -rt_error(ctx, -ERR_ARG, "a group needs a rank within its size and an allgather");
 	g = mem_calloc(1, sizeof *g);
 	if (g) {
+		m.group = &g->g;
+		g->g.ctx = ctx;
 		g->g.rank = m.rank;
 		g->g.size = m.size;
 		if (rt_group_rooms(&g->g) && prepare(&m))
@@ -933,7 +964,6 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 		free(g);
 	} else {
 		process = (struct rt_process *)(uintptr_t)m.ready[m.lead].process;
-		g->g.ctx = ctx;
 		g->g.process = process;
 		g->g.board = process->board;
 		number_group(&g->g, count_spins(&m));

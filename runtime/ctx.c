@@ -69,6 +69,30 @@ uint32_t rt_usr1_count(void)
 
 /* ---- contexts ---- */
 
+static void choose_backend(struct mpix_sched_ctx *ctx)
+{
+	const char *name = env_get(ENV_GOAL_BACKEND);
+
+	ctx->automatic = !strcmp(name, BE_AUTO);
+	ctx->backend = ctx->automatic ? be_near() : be_find(name);
+}
+
+/* Returns the backend that may keep data for the context, or NULL. */
+static const struct be_ops *find_stateful(const struct mpix_sched_ctx *ctx)
+{
+	const struct be_row *row = ctx->automatic ? be_networked() : ctx->backend;
+
+	return row ? row->ops : NULL;
+}
+
+/* True if the ranks of the context may have to sleep on descriptors. */
+static bool may_watch(const struct mpix_sched_ctx *ctx)
+{
+	const struct be_ops *ops = find_stateful(ctx);
+
+	return ops && ops->watches && (!ctx->automatic || ops->present());
+}
+
 int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 {
 	struct mpix_sched_ctx *ctx;
@@ -78,8 +102,8 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 	ctx = mem_calloc(1, sizeof *ctx);
 	if (!ctx)
 		return MPIX_SCHED_ERR_NOMEM;
-	ctx->backend = be_find(env_get(ENV_GOAL_BACKEND));
-	ctx->heap = rt_heap_new(ctx->backend && ctx->backend->ops && ctx->backend->ops->watches);
+	choose_backend(ctx);
+	ctx->heap = rt_heap_new(may_watch(ctx));
 	if (!ctx->heap) {
 		const int err = rt_errno();
 
@@ -129,7 +153,7 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx)
 	rt_usr1_release();
 	if (ctx->pid == getpid()) { /* not in a forked child: the device and the trace are the parent's */
 		if (ctx->be_state)
-			ctx->backend->ops->close(ctx->be_state);
+			find_stateful(ctx)->close(ctx->be_state);
 		rt_trace_close(ctx);
 	}
 	rt_heap_unref(ctx->heap);

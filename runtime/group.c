@@ -144,11 +144,40 @@ int MPIX_Sched_group_set_transport(MPIX_Sched_group group, const struct MPIX_Sch
 	return MPIX_SCHED_SUCCESS;
 }
 
+int rt_group_check_backend(struct be_group *g)
+{
+	const struct be_row *row = g->ctx->backend;
+	struct nearest n;
+
+	if (row && row->ops)
+		return 0;
+	n = be_nearest(env_get(ENV_GOAL_BACKEND));
+	nearest_name(&n, BE_AUTO);
+	return rt_error(g->ctx, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\"%s", n.word,
+			!row		 ? nearest_choices(&n) :
+			row->simulated ? ": ranks do not run there; it is for goalrun --backend" :
+					   ": that is not built");
+}
+
 const struct be_row *rt_group_backend(const struct be_group *g)
 {
 	const struct be_row *row = g->ctx->backend;
 
-	return row && row->ops && row->ops->near && g->transport && g->process->nnodes > 1 ? be_transporter() : row;
+	if (!row || !row->ops || !row->ops->near || g->process->nnodes == 1)
+		return row;
+	return g->process->networked ? be_networked() : g->transport ? be_transporter() : row;
+}
+
+int MPIX_Sched_group_backend(MPIX_Sched_group group, const char **name)
+{
+	int err;
+
+	if (!group || !name)
+		return MPIX_SCHED_ERR_ARG;
+	err = rt_group_check_backend(&group->g);
+	if (!err)
+		*name = rt_group_backend(&group->g)->name;
+	return -err;
 }
 
 struct be_transport *group_transport(struct be_group *g)

@@ -46,6 +46,7 @@ struct rt_process {
 	struct rt_peer *peers;
 	uint32_t *node_ranks; /* ranks of this node, ascending */
 	uint32_t nnode_ranks, node, nnodes;
+	bool networked; /* there are several nodes, and all ranks use the backend with a network, as BE_AUTO chooses it */
 	struct rt_bridge *bridge; /* connections to the other nodes; NULL if there is one node */
 	int bell; /* eventfd that wakes the bridge of this node; -1 if there is one node */
 	struct rt_comm *comm; /* threads that help with progress; NULL: each rank makes its own */
@@ -104,7 +105,9 @@ bool rt_process_owned(const struct rt_process *l);
 void rt_group_unref(struct be_group *g);
 /* Allocates the memory that a group has for each of its ranks. Returns false if there is none. */
 bool rt_group_rooms(struct be_group *g);
-/* Returns the backend for requests of the group; NULL if GOAL_BACKEND names none. */
+/* Returns 0 if GOAL_BACKEND names a backend that ranks can use, else -ERR_ARG with an error message. */
+int rt_group_check_backend(struct be_group *g);
+/* Returns the backend for requests of the group; one that ranks cannot use if rt_group_check_backend fails. */
 const struct be_row *rt_group_backend(const struct be_group *g);
 /* Frees `l`, which may be incomplete, when no group of this process uses it any more. NULL is harmless. */
 void rt_process_free(struct rt_process *l);

@@ -13,9 +13,11 @@ uint64_t rt_node_id(void);
 
 #define RT_ADDRESSES 8u
 
-/* The addresses at which a node answers. Its lowest rank sends the card to all others. */
+/* The addresses at which a node answers. Its lowest rank sends the card to all others; on those of other ranks only the first
+ * two fields count. */
 struct rt_card {
 	int err;
+	uint64_t network; /* of the rank, as be_ops.network returns it; 0 if it must not use that */
 	char name[12]; /* name of a Unix socket, for the ranks of this node */
 	uint32_t name_len;
 	uint16_t port, naddresses;

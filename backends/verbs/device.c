@@ -7,6 +7,7 @@
 #include "util/library.h"
 #include "util/mem.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -192,6 +193,7 @@ static int find_gid(struct be_group *g, struct vb_dev *d)
 		best = rate_gid(&all[i]);
 		d->gid = all[i].gid;
 		d->gid_index = (int)all[i].gid_index;
+		d->gid_rate = best;
 	}
 	free(all);
 	return d->gid_index >= 0 ? 0 :
@@ -279,6 +281,43 @@ int vb_nics_get(struct be_group *g, struct vb_nics **out)
 	else
 		*state = *out = nics;
 	return err;
+}
+
+/* ---- the network that they are on ---- */
+
+bool vb_present(void)
+{
+	DIR *devices = opendir("/sys/class/infiniband");
+	const struct dirent *e = NULL;
+
+	while (devices && (e = readdir(devices)) && *e->d_name == '.')
+		;
+	if (devices)
+		closedir(devices);
+	return e;
+}
+
+/* Buffers of any size can be registered only if any number of bytes may be locked. */
+static bool may_lock_all(void)
+{
+	struct rlimit lock;
+
+	return !getrlimit(RLIMIT_MEMLOCK, &lock) && lock.rlim_cur == RLIM_INFINITY;
+}
+
+/* InfiniBand: the prefix of the subnet. Ethernet: the kind of the GID. The numbers of the latter are small, and prefixes are not. */
+uint64_t vb_network(struct be_group *g)
+{
+	struct vb_nics *nics;
+	const struct vb_dev *d;
+	union ibv_gid gid;
+
+	if (!may_lock_all() || vb_nics_get(g, &nics))
+		return 0;
+	d = nics->dev[0];
+	if (d->port.link_layer == IBV_LINK_LAYER_ETHERNET)
+		return (uint64_t)d->gid_rate;
+	return d->lib->query_gid(d->ctx, d->port_num, 0, &gid) ? 0 : gid.global.subnet_prefix;
 }
 
 /* ---- the queues of a device ---- */

@@ -65,7 +65,7 @@
 
 #define VB_FUNCTIONS                                                                                                 \
 	FN(get_device_list) FN(free_device_list) FN(get_device_name) FN(open_device) FN(close_device)                \
-	FN(query_device) FN(query_port) FN(alloc_pd) FN(dealloc_pd) FN(reg_mr) FN(dereg_mr) FN(create_cq)            \
+	FN(query_device) FN(query_port) FN(query_gid) FN(alloc_pd) FN(dealloc_pd) FN(reg_mr) FN(dereg_mr) FN(create_cq)            \
 	FN(destroy_cq) FN(resize_cq) FN(create_srq) FN(modify_srq) FN(destroy_srq) FN(create_qp) FN(modify_qp)       \
 	FN(destroy_qp) FN(wc_status_str) FN(create_comp_channel) FN(destroy_comp_channel) FN(get_cq_event)           \
 	FN(ack_cq_events)
@@ -96,6 +96,7 @@ struct vb_dev {
 	struct ibv_port_attr port;
 	uint8_t port_num;
 	int gid_index; /* index of the port's GID; -1 if the port is addressed by LID */
+	int gid_rate; /* what kind of GID it is, at least 1 (rate_gid) */
 	union ibv_gid gid;
 	pthread_mutex_t lock; /* protects the fields below; held while polling */
 	bool armed; /* true if the channel reports the next completion, and none has arrived since */
@@ -230,6 +231,9 @@ static inline struct vb_bound *vb_of(struct dispatcher *e)
 /* device.c */
 /* Returns the devices of the context; the first call opens them. */
 int vb_nics_get(struct be_group *g, struct vb_nics **out);
+/* As in struct be_ops. */
+bool vb_present(void);
+uint64_t vb_network(struct be_group *g);
 /* Closes the devices. */
 void vb_nics_free(struct vb_nics *nics);
 /* Posts receives up to the number needed. The caller holds the lock. Returns 0 or an errno. */

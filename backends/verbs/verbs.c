@@ -176,6 +176,8 @@ static void vb_states(const struct be_bound *bound, uint8_t *state, const char *
 const struct be_ops vb_ops = {
 	.name = "verbs",
 	.watches = true,
+	.present = vb_present,
+	.network = vb_network,
 	.puts = true,
 	.early = VB_FEW,
 	.make = vb_make,

@@ -23,6 +23,9 @@ GOAL_NODE=$((${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-0}} % NODES)) exec "$@"
 END
 chmod +x "$TMP/on_nodes"
 
+# Ranks that have RDMA devices would use them.
+export GOAL_VERBS_DEVICE=none
+
 # judge NAME LIMIT COMMAND... : the differential test, which schedules must serve
 judge()
 {
@@ -31,6 +34,8 @@ judge()
 		told
 	elif ! served; then
 		fail "$1 is not served"
+	elif ! grep -q 'communicators on several nodes: 0 send by RDMA, [1-9]' "$TMP/out"; then
+		fail "$1 $(grep -m 1 'several nodes' "$TMP/out")"
 	else
 		ok "$1: $(grep -o '[0-9]* cases.*' "$TMP/out")"
 	fi

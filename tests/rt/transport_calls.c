@@ -66,10 +66,15 @@ static int arguments(struct member *m)
 {
 	struct MPIX_Sched_transport good, bad;
 	MPIX_Sched_group half;
+	const char *name;
 	int nodes;
 
 	if (join(m))
 		return 1;
+	CALL(MPIX_Sched_group_backend(m->group, &name));
+	NEED(!strcmp(name, "shm")); /* which asks for a transport */
+	NEED(MPIX_Sched_group_backend(NULL, &name) == MPIX_SCHED_ERR_ARG);
+	NEED(MPIX_Sched_group_backend(m->group, NULL) == MPIX_SCHED_ERR_ARG);
 	good = bad = team_transport_make(m, "app");
 	NEED(MPIX_Sched_group_set_transport(NULL, &good) == MPIX_SCHED_ERR_ARG);
 	NEED(MPIX_Sched_group_set_transport(m->group, NULL) == MPIX_SCHED_ERR_ARG);
@@ -90,6 +95,8 @@ static int arguments(struct member *m)
 	NEED(nodes == 2);
 	CALL(MPIX_Sched_group_nodes(half, &nodes));
 	NEED(nodes == 1);
+	CALL(MPIX_Sched_group_backend(m->group, &name));
+	NEED(!strcmp(name, "mpi"));
 	CALL(MPIX_Sched_group_free(&half));
 	return leave(m);
 }
@@ -352,6 +359,7 @@ int main(void)
 	setenv("TEAM_TRANSPORT", "app", 1);
 	setenv("TEAM_NODES", "2", 1);
 	unsetenv("GOAL_BACKEND");
+	setenv("GOAL_VERBS_DEVICE", "none", 1); /* with a device, groups on several nodes would use that */
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const int rc = team_run_bare(RANKS, false, rows[i].fn, NULL);
 

@@ -73,7 +73,7 @@ refuses()
 	env "$@" timeout 60 "$goalrun" -n 2 --iters 2 schedules/bcast_binomial.goal >"$TMP/out" 2>&1
 	check "progress.refuses.$name" [ $? -eq 1 -a -n "$(grep -e "$why" "$TMP/out")" ]
 }
-refuses backend 'GOAL_BACKEND cannot be "nic"; it is one of shm, verbs, mpi, smcq' GOAL_BACKEND=nic
+refuses backend 'GOAL_BACKEND cannot be "nic"; it is one of shm, verbs, mpi, smcq, auto' GOAL_BACKEND=nic
 refuses backend_sim 'GOAL_BACKEND cannot be "sim": ranks do not run there' GOAL_BACKEND=sim
 refuses shm 'GOAL_SHM cannot be "no"' GOAL_BACKEND=verbs GOAL_SHM=no
 refuses verbs_port 'GOAL_VERBS_PORT cannot be "x"' GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_VERBS_PORT=x

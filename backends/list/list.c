@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The list of backends. */
+ * The list of backends. backends/backend.h declares it, so that only this file includes them. */
 #include "backends/mpi/mpi.h"
 #include "backends/shm/shm.h"
 #include "backends/smcq/smcq.h"
@@ -25,13 +25,44 @@ const struct be_row *be_find(const char *name)
 	return NULL;
 }
 
-const struct be_row *be_transporter(void)
+static bool is_near(const struct be_ops *ops)
+{
+	return ops->near;
+}
+
+static bool has_network(const struct be_ops *ops)
+{
+	return ops->network;
+}
+
+static bool has_transport(const struct be_ops *ops)
+{
+	return ops->transports;
+}
+
+/* Returns the first backend of a kind that is in the list. */
+static const struct be_row *find_kind(bool (*is)(const struct be_ops *ops))
 {
 	unsigned i = 0;
 
-	while (!be_backends[i].ops || !be_backends[i].ops->transports)
+	while (!be_backends[i].ops || !is(be_backends[i].ops))
 		i++;
 	return &be_backends[i];
+}
+
+const struct be_row *be_near(void)
+{
+	return find_kind(is_near);
+}
+
+const struct be_row *be_networked(void)
+{
+	return find_kind(has_network);
+}
+
+const struct be_row *be_transporter(void)
+{
+	return find_kind(has_transport);
 }
 
 struct nearest be_nearest(const char *name)
