@@ -134,6 +134,14 @@ static int64_t size_of(MPI_Datatype type)
 	return size;
 }
 
+/* Returns what is wrong with elements that a call names, or NULL. The MPI library then finds it, too, and reports it. */
+static const char *find_fault(int64_t count, MPI_Datatype type)
+{
+	if (count < 0)
+		return "a count is negative";
+	return count && type == MPI_DATATYPE_NULL ? GM_NO_TYPE : NULL;
+}
+
 /* kind: as the call gives the blocks. */
 static struct block block_at(const struct gm_plan *p, int side, enum gm_blocks kind, size_t i)
 {
@@ -145,13 +153,26 @@ static struct block block_at(const struct gm_plan *p, int side, enum gm_blocks k
 		b.count = gm_int(s->counts, i);
 	if (is_hole(p, side, kind, i))
 		b.count = 0;
-	if (!b.count)
+	if (!b.count || find_fault(b.count, b.type))
 		return b;
 	if (kind == GM_EACH)
 		b.from = (MPI_Aint)((int64_t)i * b.count * extent_of(b.type));
 	else if (kind == GM_VECTOR)
 		b.from = (MPI_Aint)(gm_int(s->displs, i) * (separate ? 1 : extent_of(b.type)));
 	return b;
+}
+
+/* The blocks of a side whose buffer is MPI_BOTTOM, or null: their displacements are addresses, which may be far from each other.
+ * So they are staged, if there is data. */
+static void survey_bottom(struct gm_plan *p, struct blocks *b)
+{
+	if (b->each && b->n)
+		p->why = GM_NO_BUFFER;
+	for (size_t i = 0; b->kind == GM_VECTOR && i < b->n; i++) {
+		if (b->bytes[i] && !b->at[i])
+			p->why = GM_NO_BUFFER;
+		b->dense &= !b->bytes[i];
+	}
 }
 
 /* Looks at the blocks of a side: their bytes, and whether they can be bound as they are. */
@@ -164,13 +185,17 @@ static void survey(struct gm_plan *p, int side, struct blocks *b)
 		b->at = gm_plan_room(p, b->n);
 		b->bytes = gm_plan_room(p, b->n);
 	} else {
-		b->each = side_of(p, side)->count * size_of(side_of(p, side)->type);
+		p->why = find_fault(side_of(p, side)->count, side_of(p, side)->type);
+		if (p->why)
+			return;
+		b->each = side_of(p, side)->count ? side_of(p, side)->count * size_of(side_of(p, side)->type) : 0;
 		b->dense = !b->each || gm_dense(side_of(p, side)->type);
 	}
 	for (size_t i = 0; b->kind == GM_VECTOR && i < b->n && !p->why; i++) {
 		const struct block k = block_at(p, side, b->given, i);
 
-		b->bytes[i] = k.count ? k.count * size_of(k.type) : 0;
+		p->why = find_fault(k.count, k.type);
+		b->bytes[i] = k.count && !p->why ? k.count * size_of(k.type) : 0;
 		b->at[i] = b->bytes[i] ? k.from : 0;
 		b->low = b->at[i] < b->low ? b->at[i] : b->low;
 		if (b->bytes[i] && b->dense && k.type != dense) {
@@ -178,6 +203,8 @@ static void survey(struct gm_plan *p, int side, struct blocks *b)
 			dense = k.type;
 		}
 	}
+	if (!side_of(p, side)->buf && b->dense && !p->why)
+		survey_bottom(p, b);
 }
 
 /* ---- staging ---- */
@@ -254,6 +281,14 @@ static void take_side(struct gm_plan *p, int side, struct blocks *b)
 		gm_plan_buffer(p, side, b->low);
 	for (size_t i = 0; b->at && i < b->n; i++)
 		b->at[i] = b->bytes[i] ? b->at[i] - b->low : 0;
+}
+
+/* True if blocks that are sent begin where others are received: the MPI library may refuse that. Blocks with displacements, or
+ * with gaps, may lie between each other. */
+static bool are_aliased(const struct gm_plan *p, const struct blocks *send, const struct blocks *recv)
+{
+	return gm_plan_uses(p, GM_SEND) && gm_plan_uses(p, GM_RECV) && p->call->send.buf == p->call->recv.buf && send->each &&
+	       recv->each && send->dense && recv->dense;
 }
 
 /* ---- parameters ---- */
@@ -341,6 +376,8 @@ void gm_plan_make(struct gm_plan *p)
 	take_side(p, GM_SEND, &send);
 	if (!p->why)
 		take_side(p, GM_RECV, &recv);
+	if (!p->why && are_aliased(p, &send, &recv))
+		p->why = GM_ALIASED;
 	if (p->why)
 		return;
 	if (p->spec->flags & GM_NEAR)

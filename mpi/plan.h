@@ -9,6 +9,11 @@
 /* Most parameters of a definition: those of a grid, or of lists of neighbours, and counts and displacements of both sides. */
 #define GM_PARAMS 12
 
+/* Reasons that several files give: the MPI library has the last word on such calls. */
+#define GM_ALIASED "both buffers are the same"
+#define GM_NO_BUFFER "a buffer is null"
+#define GM_NO_TYPE "a datatype is null"
+
 struct gm_plan {
 	const struct gm_call *call;
 	const struct gm_spec *spec;

@@ -127,12 +127,27 @@ static int64_t take_user_op(struct gm_plan *p, struct span *s)
 	return s->bytes;
 }
 
+/* Checks the buffers of elements without gaps. The first rank of MPI_Exscan receives nothing. */
+static void check_buffers(struct gm_plan *p)
+{
+	const void *send = p->call->send.buf, *recv = p->call->recv.buf;
+	const bool sends = gm_plan_uses(p, GM_SEND);
+	const bool receives = gm_plan_uses(p, GM_RECV) && (p->call->coll != GM_EXSCAN || p->comm->rank);
+
+	if ((sends && !send) || (receives && !recv))
+		p->why = GM_NO_BUFFER;
+	else if (sends && receives && send == recv)
+		p->why = GM_ALIASED;
+}
+
 void gm_plan_reduce(struct gm_plan *p)
 {
 	int64_t *counts = gm_plan_room(p, (size_t)p->comm->size), per = 1;
 	struct span s = { 0 };
 	struct amount a;
 
+	if (!p->why && p->call->send.type == MPI_DATATYPE_NULL)
+		p->why = GM_NO_TYPE;
 	if (p->why)
 		return;
 	if (gm_predefined(p->call->op)) {
@@ -150,6 +165,8 @@ void gm_plan_reduce(struct gm_plan *p)
 		p->bind.count = 1;
 		gm_plan_vector(p, "recvcounts", counts, (size_t)p->comm->size);
 	}
+	if (a.mine && !s.gaps)
+		check_buffers(p);
 	for (int side = GM_SEND; side <= GM_RECV && !p->why; side++)
 		if (s.gaps && gm_plan_uses(p, side))
 			stage_raw(p, side, &s, a);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Calls at the border of what MPI allows: displacements that are addresses, buffers that do not count, and calls that are wrong, for
+ * which the MPI library returns an error class. */
+#include "persistent.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { N = 10, STARTS = 3 };
+static int rank, size, bad;
+
+#define CHECK(cond) check(cond, #cond)
+static void check(int cond, const char *what)
+{
+	if (cond)
+		return;
+	fprintf(stderr, "odd: rank %d: false: %s\n", rank, what);
+	bad = 1;
+}
+
+/* A halo exchange on a ring, of variables that lie anywhere. */
+static void addresses(void)
+{
+	static int out[2][N], in[2][N];
+	int left = (rank + size - 1) % size, right = (rank + 1) % size, counts[2] = { N, N };
+	MPI_Datatype types[2] = { MPI_INT, MPI_INT };
+	MPI_Aint from[2], to[2];
+	MPI_Request request;
+	MPI_Comm ring;
+
+	MPI_Cart_create(MPI_COMM_WORLD, 1, &size, (int[]){ 1 }, 0, &ring);
+	for (int i = 0; i < 2; i++) {
+		MPI_Get_address(out[i], &from[i]);
+		MPI_Get_address(in[i], &to[i]);
+	}
+	MPI_Neighbor_alltoallw_init(MPI_BOTTOM, counts, from, types, MPI_BOTTOM, counts, to, types, ring, MPI_INFO_NULL, &request);
+	for (int s = 0; s < STARTS; s++) {
+		for (int i = 0; i < N; i++) {
+			out[0][i] = rank * 100 + i + s;
+			out[1][i] = rank * 100 + i + s + 50;
+			in[0][i] = in[1][i] = -1;
+		}
+		MPI_Start(&request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		for (int i = 0; i < N; i++)
+			CHECK(in[0][i] == left * 100 + i + s + 50 && in[1][i] == right * 100 + i + s);
+	}
+	MPI_Request_free(&request);
+	MPI_Comm_free(&ring);
+}
+
+/* The first rank's result does not count, so it needs no buffer. */
+static void no_result(void)
+{
+	int mine = rank + 1, sum = -1;
+	MPI_Request request;
+
+	MPI_Exscan_init(&mine, rank ? &sum : NULL, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+	MPI_Start(&request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	CHECK(!rank || sum == rank * (rank + 1) / 2);
+	MPI_Request_free(&request);
+}
+
+#ifdef OPEN_MPI /* it looks at the arguments before it calls a component */
+static void wrong(void)
+{
+}
+#else
+#define WRONG(class, call) \
+	do { \
+		MPI_Request request; \
+\
+		CHECK(class_of(call) == (class)); \
+	} while (0)
+
+static int class_of(int code)
+{
+	int class = MPI_SUCCESS;
+
+	MPI_Error_class(code, &class);
+	return class;
+}
+
+/* The same wrong call on all ranks */
+static void wrong(void)
+{
+	static int a[64], b[64], negative[64];
+	const MPI_Comm comm = MPI_COMM_WORLD;
+	const MPI_Info info = MPI_INFO_NULL;
+
+	for (int i = 0; i < 64; i++)
+		negative[i] = -1;
+	WRONG(MPI_ERR_COUNT, MPI_Bcast_init(a, -1, MPI_INT, 0, comm, info, &request));
+	WRONG(MPI_ERR_ROOT, MPI_Bcast_init(a, 1, MPI_INT, size, comm, info, &request));
+	WRONG(MPI_ERR_TYPE, MPI_Bcast_init(a, 1, MPI_DATATYPE_NULL, 0, comm, info, &request));
+	WRONG(MPI_ERR_BUFFER, MPI_Bcast_init(NULL, 1, MPI_INT, 0, comm, info, &request));
+	WRONG(MPI_ERR_BUFFER, MPI_Allreduce_init(a, a, 1, MPI_INT, MPI_SUM, comm, info, &request));
+	WRONG(MPI_ERR_OP, MPI_Allreduce_init(a, b, 1, MPI_INT, MPI_OP_NULL, comm, info, &request));
+	WRONG(MPI_ERR_OP, MPI_Allreduce_init(a, b, 1, MPI_DOUBLE, MPI_BAND, comm, info, &request));
+	WRONG(MPI_ERR_TYPE, MPI_Alltoall_init(a, 1, MPI_INT, b, 1, MPI_DATATYPE_NULL, comm, info, &request));
+	WRONG(MPI_ERR_COUNT, MPI_Alltoallv_init(a, negative, negative, MPI_INT, b, negative, negative, MPI_INT, comm, info, &request));
+	WRONG(MPI_ERR_COMM, MPI_Barrier_init(MPI_COMM_NULL, info, &request));
+	/* What is wrong at the root only, the MPI library reports there. */
+	WRONG(rank ? MPI_SUCCESS : MPI_ERR_COUNT, MPI_Gather_init(a, 1, MPI_INT, b, -1, MPI_INT, 0, comm, info, &request));
+	WRONG(rank ? MPI_SUCCESS : MPI_ERR_BUFFER, MPI_Gather_init(a, 1, MPI_INT, a, 1, MPI_INT, 0, comm, info, &request));
+}
+#endif
+
+int main(int argc, char **argv)
+{
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	addresses();
+	no_result();
+	wrong();
+	MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+	MPI_Finalize();
+	if (!bad && rank == 0)
+		puts("odd: right");
+	return bad;
+}

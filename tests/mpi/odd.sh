@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Calls at the border of what MPI allows are served, and wrong ones get the error class of the MPI library.
+set -u
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/served"
+
+for mpi in "${INSTALLED[@]}"; do
+	compile $mpi "$TMP/odd-$mpi" "$TESTS/mpi/odd.c" || continue
+	if serve $mpi 100 3 "$TMP/odd-$mpi" && grep -q '^odd: right' "$TMP/out"; then ok "odd.$mpi"; else
+		fail "odd.$mpi"
+		told
+	fi
+	for collective in Neighbor_alltoallw Exscan; do
+		check "odd.$mpi.$collective" grep -q "rank 0: MPI_$collective by [a-z_]*: 1 inits" "$TMP/out"
+	done
+done
+finish
