@@ -5,15 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVENTS_OF_A_CHUNK 31
 #define CHUNKS_OF_A_SLAB 128
-
-/* Events of a slot, in any order. */
-struct wheel_chunk {
-	struct wheel_chunk *next;
-	size_t n;
-	struct event at[EVENTS_OF_A_CHUNK];
-};
+/* So many events are sorted by insertion: for more of them it is slower than what sorts many. */
+#define FEW_EVENTS 24
 
 void wheel_fini(struct wheel *w)
 {
@@ -42,22 +36,26 @@ static int add_slab(struct wheel *w)
 	return 0;
 }
 
-static int add_to_slot(struct wheel *w, unsigned level, unsigned slot, struct event e)
+int wheel_extend_slot(struct wheel *w, unsigned level, unsigned slot, struct event e)
 {
-	struct wheel_chunk **head = &w->slot[level][slot], *c = *head;
+	struct wheel_chunk *c;
 
-	if (!c || c->n == EVENTS_OF_A_CHUNK) {
-		if (!w->free && add_slab(w))
-			return -ERR_NOMEM;
-		c = w->free;
-		w->free = c->next;
-		c->next = *head;
-		c->n = 0;
-		*head = c;
-		w->used[level][slot / 64] |= (uint64_t)1 << slot % 64;
-	}
-	c->at[c->n++] = e;
+	if (!w->free && add_slab(w))
+		return -ERR_NOMEM;
+	c = w->free;
+	w->free = c->next;
+	c->next = w->slot[level][slot];
+	c->n = 1;
+	c->at[0] = e;
+	w->slot[level][slot] = c;
+	w->used[level][slot / 64] |= (uint64_t)1 << slot % 64;
 	return 0;
+}
+
+static void free_chunk(struct wheel *w, struct wheel_chunk *c)
+{
+	c->next = w->free;
+	w->free = c;
 }
 
 /* ---- events that are late ---- */
@@ -92,34 +90,28 @@ static struct event pop_late(struct wheel *w)
 	return first;
 }
 
-/* ---- adding ---- */
-
-/* Adds an event at or after now to the wheel, or to `current`, whose order is not kept. */
-static inline int place_event(struct wheel *w, struct event e)
+int wheel_push_now(struct wheel *w, struct event e)
 {
-	const uint64_t time = event_time(&e), differs = time ^ w->now;
-	unsigned level;
-
-	if (!differs)
-		return VEC_PUSH(&w->current, e);
-	level = (63 - (unsigned)__builtin_clzll(differs)) / 8;
-	return add_to_slot(w, level, time >> 8 * level & (WHEEL_SLOTS - 1), e);
-}
-
-int wheel_push(struct wheel *w, uint64_t time, uint64_t serial, uint32_t what)
-{
-	const struct event e = { time << 8 | serial >> 32, serial << 32 | what };
-
-	if (time > WHEEL_MAX_TIME || serial >> WHEEL_SERIAL_BITS)
-		return -ERR_OVERFLOW;
-	if (time > w->now)
-		return place_event(w, e);
-	if (time == w->now && (!w->current.n || event_before(&w->current.at[w->current.n - 1], &e)))
+	if (w->next == w->current.n)
+		w->next = w->current.n = 0;
+	if (!w->current.n || event_before(&w->current.at[w->current.n - 1], &e))
 		return VEC_PUSH(&w->current, e);
 	return push_late(w, e);
 }
 
-/* ---- removing ---- */
+/* ---- sorting ---- */
+
+static void sort_few(struct event *e, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		const struct event x = e[i];
+		size_t k = i;
+
+		for (; k && event_before(&x, &e[k - 1]); k--)
+			e[k] = e[k - 1];
+		e[k] = x;
+	}
+}
 
 /* Returns the end of the ascending run that begins at `at`. */
 static size_t run_end(const struct event *e, size_t at, size_t n)
@@ -138,17 +130,16 @@ static void merge_runs(const struct event *from, struct event *to, size_t a, siz
 		to[out] = k == b || (i < m && event_before(&from[i], &from[k])) ? from[i++] : from[k++];
 }
 
-/* Sorts `current` by merging its ascending runs, of which there are few: a slot holds events in the order of their making. */
-static int sort_current(struct wheel *w)
+/* Sorts events of one nanosecond by merging their ascending runs, of which there are few: a slot holds events in the order of their
+ * making. */
+static int sort_many(struct wheel *w, struct event *e, size_t n)
 {
-	const size_t n = w->current.n;
-	struct event *from, *to;
+	struct event *from = e, *to;
 
-	if (run_end(w->current.at, 0, n) >= n)
+	if (run_end(e, 0, n) >= n)
 		return 0;
 	if (VEC_RESERVE(&w->spare, n))
 		return -ERR_NOMEM;
-	from = w->current.at;
 	to = w->spare.at;
 	while (run_end(from, 0, n) < n) {
 		struct event *old = from;
@@ -161,10 +152,12 @@ static int sort_current(struct wheel *w)
 		from = to;
 		to = old;
 	}
-	if (from != w->current.at)
-		memcpy(w->current.at, from, n * sizeof *from);
+	if (from != e)
+		memcpy(e, from, n * sizeof *from);
 	return 0;
 }
+
+/* ---- windows ---- */
 
 /* Finds the first slot with events: the lowest level has the earliest ones. Returns false if the wheel is empty. */
 static bool find_slot(const struct wheel *w, unsigned *level, unsigned *slot)
@@ -178,58 +171,104 @@ static bool find_slot(const struct wheel *w, unsigned *level, unsigned *slot)
 	return false;
 }
 
-static uint64_t earliest(const struct wheel_chunk *c)
+/* Removes the chunks of a slot. Returns them in the order in which they were filled, and their number of events. */
+static struct wheel_chunk *take_slot(struct wheel *w, unsigned level, unsigned slot, size_t *n)
 {
-	uint64_t first = UINT64_MAX;
+	struct wheel_chunk *c = w->slot[level][slot], *ordered = NULL;
 
-	for (; c; c = c->next)
-		for (size_t i = 0; i < c->n; i++)
-			first = c->at[i].when < first ? c->at[i].when : first;
-	return first >> 8;
-}
-
-/* Returns the chunks of a slot in the reverse order, in which they were filled. */
-static struct wheel_chunk *reverse_chunks(struct wheel_chunk *c)
-{
-	struct wheel_chunk *reversed = NULL;
-
-	while (c) {
+	w->slot[level][slot] = NULL;
+	w->used[level][slot / 64] &= ~((uint64_t)1 << slot % 64);
+	for (*n = 0; c;) {
 		struct wheel_chunk *next = c->next;
 
-		c->next = reversed;
-		reversed = c;
+		*n += c->n;
+		c->next = ordered;
+		ordered = c;
 		c = next;
 	}
-	return reversed;
+	return ordered;
 }
 
-/* Moves on to the time of the next event in the wheel, whose slot is emptied into `current` and lower slots. */
+static unsigned time_in_window(const struct event *e)
+{
+	return event_time(e) & (WHEEL_WINDOW - 1);
+}
+
+/* Makes `current` of the events of a slot: sorted by their times, by counting, and then by their serial numbers. */
+static int sort_window(struct wheel *w, const struct wheel_chunk *chunks, size_t n)
+{
+	size_t end[WHEEL_WINDOW] = { 0 }, sum = 0;
+	struct event *e = w->current.at;
+	int err = 0;
+
+	for (const struct wheel_chunk *c = chunks; c; c = c->next)
+		for (size_t i = 0; i < c->n; i++)
+			end[time_in_window(&c->at[i])]++;
+	for (size_t t = 0; t < WHEEL_WINDOW; t++) {
+		sum += end[t];
+		end[t] = sum - end[t];
+	}
+	for (const struct wheel_chunk *c = chunks; c; c = c->next)
+		for (size_t i = 0; i < c->n; i++)
+			e[end[time_in_window(&c->at[i])]++] = c->at[i];
+	w->current.n = n;
+	for (size_t t = 0, a = 0; t < WHEEL_WINDOW && !err; a = end[t++])
+		if (end[t] - a > FEW_EVENTS)
+			err = sort_many(w, &e[a], end[t] - a);
+		else
+			sort_few(&e[a], end[t] - a);
+	return err;
+}
+
+static int open_window(struct wheel *w, struct wheel_chunk *chunks, size_t n)
+{
+	int err = VEC_RESERVE(&w->current, n);
+
+	if (!err && n > FEW_EVENTS)
+		err = sort_window(w, chunks, n);
+	while (chunks) {
+		struct wheel_chunk *next = chunks->next;
+
+		if (!err && n <= FEW_EVENTS) {
+			memcpy(&w->current.at[w->current.n], chunks->at, chunks->n * sizeof *chunks->at);
+			w->current.n += chunks->n;
+		}
+		free_chunk(w, chunks);
+		chunks = next;
+	}
+	if (n <= FEW_EVENTS)
+		sort_few(w->current.at, w->current.n);
+	return err;
+}
+
+/* Opens the window of the next event in the wheel. Slots of higher levels are emptied into lower ones until it is in one of the
+ * lowest. */
 static int advance(struct wheel *w)
 {
 	unsigned level, slot;
-	struct wheel_chunk *c;
+	int err = 0;
 
 	w->current.n = w->next = 0;
-	if (!find_slot(w, &level, &slot))
-		return 0;
-	c = w->slot[level][slot];
-	w->slot[level][slot] = NULL;
-	w->used[level][slot / 64] &= ~((uint64_t)1 << slot % 64);
-	w->now = earliest(c);
-	for (c = reverse_chunks(c); c;) {
-		struct wheel_chunk *next = c->next;
+	while (!err && find_slot(w, &level, &slot)) {
+		size_t n;
+		struct wheel_chunk *c = take_slot(w, level, slot, &n);
 
-		for (size_t i = 0; i < c->n; i++)
-			if (place_event(w, c->at[i]))
-				return -ERR_NOMEM;
-		c->next = w->free;
-		w->free = c;
-		c = next;
+		w->now = ((w->now >> 8 * level & ~(uint64_t)(WHEEL_SLOTS - 1)) | slot) << 8 * level;
+		if (!level)
+			return open_window(w, c, n);
+		while (c) {
+			struct wheel_chunk *next = c->next;
+
+			for (size_t i = 0; i < c->n && !err; i++)
+				err = wheel_place(w, c->at[i]);
+			free_chunk(w, c);
+			c = next;
+		}
 	}
-	return sort_current(w);
+	return err;
 }
 
-int wheel_pop(struct wheel *w, struct event *out)
+int wheel_pop_other(struct wheel *w, struct event *out)
 {
 	if (w->next == w->current.n && !w->late.n) {
 		int err = advance(w);
