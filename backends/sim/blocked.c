@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Explains why ranks have not finished. Each op that has not run waits for one other op that has not run, or for a send or recv that
  * does not exist. So a walk from any of them ends in a cycle, or at an op for which nobody sends or receives. */
-#include "backends/sim/state.h"
+#include "backends/sim/match.h"
 
 struct place {
 	uint32_t rank, op;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The rules of the simulator: what an op or a message does to its host, and when. goalsim(1) states them. */
-#include "backends/sim/state.h"
+#include "backends/sim/match.h"
 
 #include <stdlib.h>
 
@@ -326,7 +326,7 @@ static int run_recv(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 
 	if (err)
 		return err;
-	message = s->hosts[host].chained ? match_take(s, host, i) : 0;
+	message = s->hosts[host].waiting ? match_take(s, host, i) : 0;
 	if (is_watched(s))
 		err = message ? report_recv(s, host, i, message, false, t, sim_op_at(s, message)->time) :
 				report_op(s, host, i, SIM_STARTED, t, t);
@@ -365,7 +365,7 @@ static int run_message(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 	op->time = cpu->cpu;
 	s->result->events++;
 	s->hosts[host].left--;
-	recv = s->hosts[host].chained ? match_take(s, host, i) : 0;
+	recv = s->hosts[host].waiting ? match_take(s, host, i) : 0;
 	if (recv && is_watched(s)) {
 		int err = report_recv(s, host, recv, i, true, t, op->time);
 
@@ -377,6 +377,35 @@ static int run_message(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 
 /* ---- ranks ---- */
 
+static bool is_ready_recv(const struct sim *s, uint32_t i)
+{
+	const struct op *op = sim_op_at(s, i);
+
+	return !op->serial && sim_class_of(s, op)->kind == SIM_RECV;
+}
+
+/* Runs the recvs that are ready at the start, at time 0: there is no message yet. */
+static int post_recvs(struct sim *s, uint32_t host, uint32_t nops)
+{
+	const uint32_t block = s->hosts[host].block;
+	uint32_t n = 0;
+	int err;
+
+	for (uint32_t i = block; i < block + nops; i++)
+		n += is_ready_recv(s, i);
+	err = match_reserve(s, host, n);
+	s->ready[0].host = host;
+	for (uint32_t i = block; i < block + nops && !err; i++) {
+		if (!is_ready_recv(s, i))
+			continue;
+		err = start_op(s, 0, sim_op_at(s, i), 0);
+		if (!err && is_watched(s))
+			err = report_op(s, host, i, SIM_STARTED, 0, 0);
+		err = err ? err : match_add(s, host, i);
+	}
+	return err;
+}
+
 /* Makes the ops of a rank whose first message has come: they all wait for the recvs that are ready at the start. */
 static int make_late(struct sim *s, uint32_t host)
 {
@@ -384,10 +413,7 @@ static int make_late(struct sim *s, uint32_t host)
 	int err = s->src->make(s->src->arg, s->hosts[host].rank, &r);
 
 	err = err ? err : sim_fill_host(s, host, &r);
-	for (uint32_t i = 0; i < r.nops && !err; i++)
-		if (!sim_op_at(s, s->hosts[host].block + i)->serial)
-			err = run_recv(s, host, s->hosts[host].block + i, 0);
-	return err;
+	return err ? err : post_recvs(s, host, r.nops);
 }
 
 /* True if nothing happens on a rank before its first message. Uses s->at. */
@@ -454,19 +480,19 @@ static bool are_starts_awaited(const struct sim_rank *r, const struct sim_classe
 	return false;
 }
 
-/* Queues the ops of a kind that are ready at the start, in the order of the rank, or runs them if they are `posted`: recvs at time
- * 0 have no other effect than to be there when the first message comes. */
-static int begin_ops(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t nops, bool posted)
+/* Queues the ops of a kind that are ready at the start, in the order of the rank. */
+static int begin_ops(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t nops)
 {
 	const uint32_t block = s->hosts[host].block;
 	int err = 0;
 
 	for (uint32_t i = block; i < block + nops && !err; i++)
 		if (!sim_op_at(s, i)->serial && sim_class_of(s, sim_op_at(s, i))->kind == kind)
-			err = posted ? run_op(s, host, kind, i, 0) : queue_op(s, host, kind, i, 0, s->start_serial++);
+			err = queue_op(s, host, kind, i, 0, s->start_serial++);
 	return err;
 }
 
+/* Recvs at time 0 are posted at once, if this has no other effect than that they are there when the first message comes. */
 static int begin_rank(struct sim *s, uint32_t rank)
 {
 	struct sim_rank r;
@@ -484,8 +510,8 @@ static int begin_rank(struct sim *s, uint32_t rank)
 	host = sim_host_of(s, rank);
 	err = host < 0 ? (int)host : sim_fill_host(s, (uint32_t)host, &r);
 	for (enum sim_kind kind = SIM_SEND; kind <= SIM_CALC && !err; kind++)
-		err = begin_ops(s, (uint32_t)host, kind, r.nops,
-				kind == SIM_RECV && !are_starts_awaited(&r, s->src->classes));
+		err = kind == SIM_RECV && !are_starts_awaited(&r, s->src->classes) ? post_recvs(s, (uint32_t)host, r.nops) :
+									     begin_ops(s, (uint32_t)host, kind, r.nops);
 	return err;
 }
 
@@ -541,42 +567,85 @@ static int make_receiver(struct sim *s, const struct event *e)
 	return s->hosts[host].block || s->hosts[host].complete ? 0 : make_late(s, host);
 }
 
-/* Returns the host of an event that is some events ahead, and the kind of its queue, if that is worth prefetching. */
-static inline struct host *queue_ahead(const struct sim *s, size_t ahead, enum sim_kind *kind)
+/* ---- prefetching: most of the time of a large simulation would be spent on waiting for memory ---- */
+
+/* What is fetched for an event, step by step, and how many events ahead: its host; the last op of its queue; the first one; the host at
+ * the other end of its message, the op behind it, and where its partner is looked up; the partner. */
+enum fetch { FETCH_HOST = 20, FETCH_LAST = 16, FETCH_FIRST = 12, FETCH_OTHER = 8, FETCH_PARTNER = 4 };
+
+/* Returns the host at the other end of the message of a send. */
+static inline const struct host *other_host(const struct sim *s, const struct op *op)
+{
+	const uint32_t slot = s->slot[op->peer];
+
+	return slot == SLOT_NONE || slot == SLOT_GONE ? NULL : &s->hosts[slot - 1];
+}
+
+static inline void fetch_partner(const struct sim *s, const struct host *h, enum sim_kind kind, const struct op *op)
+{
+	const struct match_entry *e = kind == SIM_MESSAGE ? match_first(s, h, op) : NULL;
+	const struct host *other = kind == SIM_SEND ? other_host(s, op) : NULL;
+	const uint32_t i = e ? e->op : kind == SIM_MESSAGE ? h->match.chain : other ? other->lane.tail[SIM_MESSAGE] : 0;
+
+	/* The address may be one of no op: it is only fetched. */
+	__builtin_prefetch(sim_op_at(s, i));
+	if (kind == SIM_MESSAGE)
+		__builtin_prefetch(sim_op_at(s, i + 1));
+}
+
+static inline void fetch_step(const struct sim *s, enum fetch step, size_t ahead)
 {
 	const struct event *e = wheel_ahead(&s->wheel, ahead);
 	const uint32_t what = e ? event_what(e) : WHAT_ALONE;
+	const enum sim_kind kind = what & 3;
+	const struct host *h = &s->hosts[s->lanes == 1 ? what >> 2 : (what >> 2) / s->lanes];
+	const struct op *op;
 
-	*kind = what & 3;
-	return what & WHAT_ALONE ? NULL : &s->hosts[s->lanes == 1 ? what >> 2 : (what >> 2) / s->lanes];
+	if (what & WHAT_ALONE)
+		return;
+	if (step == FETCH_HOST) {
+		__builtin_prefetch(h);
+		return;
+	}
+	op = sim_op_at(s, h->lane.tail[kind]);
+	if (step == FETCH_LAST) {
+		__builtin_prefetch(op);
+		return;
+	}
+	op = sim_op_at(s, op->next);
+	if (step == FETCH_FIRST)
+		__builtin_prefetch(op);
+	else if (step == FETCH_PARTNER)
+		fetch_partner(s, h, kind, op);
+	if (step != FETCH_OTHER)
+		return;
+	__builtin_prefetch(sim_op_at(s, op->next));
+	if (kind == SIM_SEND || kind == SIM_MESSAGE)
+		__builtin_prefetch(other_host(s, op));
+	if (kind == SIM_MESSAGE)
+		__builtin_prefetch(match_first(s, h, op));
 }
 
-/* Fetches what the next events need, step by step: a host, its op and the recv of its message, and their successors. Most of the
- * time of a large simulation is spent on waiting for memory. */
-static inline void prefetch_events(const struct sim *s)
+/* Fetches what the next events need. When a window has opened, nothing has been fetched for its first events. */
+static inline void fetch_ahead(const struct sim *s)
 {
-	enum sim_kind kind;
-	const struct host *h = queue_ahead(s, 15, &kind);
-
-	if (h)
-		__builtin_prefetch(h);
-	h = queue_ahead(s, 10, &kind);
-	if (h) {
-		__builtin_prefetch(sim_op_at(s, h->lane.tail[kind]));
-		if (kind == SIM_MESSAGE && !h->bits)
-			__builtin_prefetch(sim_op_at(s, h->table.one));
+	if (s->wheel.next == 1) {
+		for (size_t i = 0; i < FETCH_HOST; i++)
+			fetch_step(s, FETCH_HOST, i);
+		for (size_t i = 0; i < FETCH_LAST; i++)
+			fetch_step(s, FETCH_LAST, i);
+		for (size_t i = 0; i < FETCH_FIRST; i++)
+			fetch_step(s, FETCH_FIRST, i);
+		for (size_t i = 0; i < FETCH_OTHER; i++)
+			fetch_step(s, FETCH_OTHER, i);
+		for (size_t i = 0; i < FETCH_PARTNER; i++)
+			fetch_step(s, FETCH_PARTNER, i);
 	}
-	h = queue_ahead(s, 5, &kind);
-	if (h) {
-		const uint32_t i = kind != SIM_MESSAGE || h->bits ? h->lane.tail[kind] : h->table.one;
-
-		if (!i)
-			return;
-		if (kind == SIM_MESSAGE && h->bits)
-			match_prefetch(s, (uint32_t)(h - s->hosts), sim_op_at(s, i)->next);
-		__builtin_prefetch((const uint32_t *)(const void *)sim_op_at(s, h->block) + sim_op_at(s, i)->succ);
-		__builtin_prefetch(sim_op_at(s, i + 1));
-	}
+	fetch_step(s, FETCH_HOST, FETCH_HOST);
+	fetch_step(s, FETCH_LAST, FETCH_LAST);
+	fetch_step(s, FETCH_FIRST, FETCH_FIRST);
+	fetch_step(s, FETCH_OTHER, FETCH_OTHER);
+	fetch_step(s, FETCH_PARTNER, FETCH_PARTNER);
 }
 
 static int run_events(struct sim *s)
@@ -585,7 +654,7 @@ static int run_events(struct sim *s)
 	int err;
 
 	while ((err = wheel_pop(&s->wheel, &e)) > 0) {
-		prefetch_events(s);
+		fetch_ahead(s);
 		s->ready[0].host = s->ready[1].host = NO_HOST;
 		err = s->src->again ? make_receiver(s, &e) : 0;
 		if (!err)

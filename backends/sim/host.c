@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The hosts of a simulation: the memory of ranks that have begun and have not finished. */
-#include "backends/sim/state.h"
+#include "backends/sim/match.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,14 +75,6 @@ void sim_note_finish(struct sim *s, uint32_t host)
 	s->result->end = sim_later(s->result->end, *finish);
 }
 
-static void free_table(struct host *h)
-{
-	if (h->bits)
-		free(h->table.many);
-	h->bits = 0;
-	h->table.one = 0;
-}
-
 void sim_retire_host(struct sim *s, uint32_t host)
 {
 	struct host *h = &s->hosts[host];
@@ -91,9 +83,9 @@ void sim_retire_host(struct sim *s, uint32_t host)
 		pool_free(&s->pool, h->block);
 	h->block = 0;
 	h->complete = 1;
-	if (h->chained)
+	if (h->waiting)
 		return;
-	free_table(h);
+	match_free(h);
 	if (!s->src->again)
 		return;
 	sim_note_finish(s, host);
@@ -105,7 +97,7 @@ void sim_retire_host(struct sim *s, uint32_t host)
 void hosts_fini(struct sim *s)
 {
 	for (uint32_t i = 0; i < s->nhosts; i++)
-		free_table(&s->hosts[i]);
+		match_free(&s->hosts[i]);
 	mem_large_free(s->hosts, s->hosts_cap * sizeof *s->hosts);
 	free(s->more);
 }
@@ -186,7 +178,7 @@ int sim_fill_host(struct sim *s, uint32_t host, const struct sim_rank *r)
 		return (int)block;
 	store_ops(s, r, (uint32_t)block);
 	store_successors(s, r, (uint32_t)block);
-	h->block = (uint32_t)block;
+	h->block = block & (POOL_MOST - 1);
 	h->left += r->nops;
 	h->pinned = !s->src->again && has_wildcards(s, r);
 	return 0;

@@ -1,93 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Matching of recvs and messages. Each host has a hash table of those that wait, by source and tag. A host with wildcards has
- * one chain instead, in which the order of all of them is kept. */
-#include "backends/sim/state.h"
-
-#include "util/hash64.h"
+ * Matching of recvs and messages, see match.h. */
+#include "backends/sim/match.h"
 
 #include <stdlib.h>
 
-#define MOST_OF_A_CHAIN 2u /* on average */
-
-static inline uint32_t chain_of(const struct sim *s, const struct host *h, const struct op *op)
-{
-	return h->bits ? (uint32_t)(hash64((uint64_t)op->peer << 32 | sim_class_of(s, op)->tag) >> (64 - h->bits)) : 0;
-}
-
-static inline uint32_t *tail_of(struct host *h, uint32_t chain)
-{
-	return h->bits ? &h->table.many[chain] : &h->table.one;
-}
-
-static void append_to_chain(const struct sim *s, uint32_t *tail, uint32_t i)
-{
-	struct op *op = sim_op_at(s, i);
-
-	if (*tail) {
-		struct op *last = sim_op_at(s, *tail);
-
-		op->next = last->next;
-		last->next = i;
-	} else {
-		op->next = i;
-	}
-	*tail = i;
-}
-
-void match_prefetch(const struct sim *s, uint32_t host, uint32_t i)
-{
-	__builtin_prefetch(tail_of(&s->hosts[host], chain_of(s, &s->hosts[host], sim_op_at(s, i))));
-}
-
-/* Moves the ops of a chain, in their order, to the chains of the larger table. */
-static void move_chain(const struct sim *s, struct host *h, uint32_t tail)
-{
-	uint32_t i = tail ? sim_op_at(s, tail)->next : 0;
-
-	while (i) {
-		const uint32_t next = i == tail ? 0 : sim_op_at(s, i)->next;
-
-		append_to_chain(s, tail_of(h, chain_of(s, h, sim_op_at(s, i))), i);
-		i = next;
-	}
-}
-
-static int grow_table(const struct sim *s, struct host *h)
-{
-	const struct host old = *h;
-	const unsigned bits = h->bits + 2;
-	uint32_t *many = mem_calloc((size_t)1 << bits, sizeof *many);
-
-	if (!many)
-		return -ERR_NOMEM;
-	h->bits = bits & 31;
-	h->table.many = many;
-	if (!old.bits) {
-		move_chain(s, h, old.table.one);
-		return 0;
-	}
-	for (uint32_t k = 0; k < 1u << old.bits; k++)
-		move_chain(s, h, old.table.many[k]);
-	free(old.table.many);
-	return 0;
-}
-
-int match_add(struct sim *s, uint32_t host, uint32_t i)
-{
-	struct host *h = &s->hosts[host];
-
-	if (h->chained == MOST_CHAINED)
-		return -ERR_SPACE;
-	if (h->chained >= MOST_OF_A_CHAIN << h->bits && !h->pinned) {
-		int err = grow_table(s, h);
-
-		if (err)
-			return err;
-	}
-	append_to_chain(s, tail_of(h, chain_of(s, h, sim_op_at(s, i))), i);
-	h->chained++;
-	return 0;
-}
+#define MOST_IN_CHAIN 2u /* without wildcards */
 
 bool match_fits(const struct sim_class *recv, uint32_t peer, const struct sim_class *send, uint32_t source)
 {
@@ -104,8 +21,25 @@ static inline bool is_pair(const struct sim *s, const struct op *a, const struct
 	return ca->kind == SIM_RECV ? match_fits(ca, a->peer, cb, b->peer) : match_fits(cb, b->peer, ca, a->peer);
 }
 
-/* Returns the first partner of an op in its chain, and in *before the op before it there. */
-static uint32_t find_partner(const struct sim *s, uint32_t tail, const struct op *op, uint32_t *before)
+/* ---- chains ---- */
+
+static void append_to_chain(const struct sim *s, uint32_t *tail, uint32_t i)
+{
+	struct op *op = sim_op_at(s, i);
+
+	if (*tail) {
+		struct op *last = sim_op_at(s, *tail);
+
+		op->next = last->next;
+		last->next = i;
+	} else {
+		op->next = i;
+	}
+	*tail = i;
+}
+
+/* Returns the first partner of an op in a chain, and in *before the op before it there. */
+static uint32_t find_in_chain(const struct sim *s, uint32_t tail, const struct op *op, uint32_t *before)
 {
 	*before = tail;
 	while (*before) {
@@ -118,26 +52,170 @@ static uint32_t find_partner(const struct sim *s, uint32_t tail, const struct op
 	return 0;
 }
 
-uint32_t match_find(const struct sim *s, uint32_t host, uint32_t i)
+static uint32_t take_from_chain(const struct sim *s, uint32_t *tail, const struct op *op)
 {
-	struct host *h = &s->hosts[host];
-	const struct op *op = sim_op_at(s, i);
-	uint32_t before;
-
-	return find_partner(s, *tail_of(h, chain_of(s, h, op)), op, &before);
-}
-
-uint32_t match_take(struct sim *s, uint32_t host, uint32_t i)
-{
-	struct host *h = &s->hosts[host];
-	const struct op *op = sim_op_at(s, i);
-	uint32_t *tail = tail_of(h, chain_of(s, h, op)), before, found = find_partner(s, *tail, op, &before);
+	uint32_t before, found = find_in_chain(s, *tail, op, &before);
 
 	if (!found)
 		return 0;
 	sim_op_at(s, before)->next = sim_op_at(s, found)->next;
 	if (found == *tail)
 		*tail = before == found ? 0 : before;
-	h->chained--;
+	return found;
+}
+
+/* ---- tables ---- */
+
+static inline uint32_t slot_after(const struct host *h, uint32_t slot)
+{
+	return slot + 1 == match_slots(h->size) ? 0 : slot + 1;
+}
+
+/* Adds an entry behind those of its key: a slot whose op was removed may be before one of them. */
+static void add_entry(const struct host *h, struct match_entry e)
+{
+	uint32_t slot = match_home(h, e.key);
+
+	while (h->match.table[slot].op)
+		slot = slot_after(h, slot);
+	h->match.table[slot] = e;
+	h->match.table[match_slots(h->size)].op++;
+}
+
+/* Finds the first partner of an op. Returns true and its slot, or false. */
+static bool find_slot(const struct sim *s, const struct host *h, const struct op *op, uint32_t *slot)
+{
+	const uint32_t key = match_key(s, op);
+	const struct match_entry *t = h->match.table;
+
+	for (*slot = match_home(h, key); t[*slot].op; *slot = slot_after(h, *slot))
+		if (t[*slot].key == key && t[*slot].op != MATCH_GONE && is_pair(s, op, sim_op_at(s, t[*slot].op)))
+			return true;
+	return false;
+}
+
+/* Removes an entry. Its slot, and those before it that are unused too, are free if nothing is behind them. */
+static void remove_entry(const struct host *h, uint32_t slot)
+{
+	struct match_entry *t = h->match.table;
+
+	t[slot].op = MATCH_GONE;
+	if (t[slot_after(h, slot)].op)
+		return;
+	while (t[slot].op == MATCH_GONE) {
+		t[slot].op = 0;
+		slot = slot ? slot - 1 : match_slots(h->size) - 1;
+	}
+}
+
+void match_free(struct host *h)
+{
+	if (h->size)
+		free(h->match.table);
+	h->size = 0;
+	h->match.table = NULL;
+}
+
+/* Makes a table of a size, and moves all to it. Entries of the same key stay in their order: the walk begins behind a free slot, so
+ * that no run of entries is cut. */
+static int make_table(const struct sim *s, struct host *h, unsigned size)
+{
+	const struct host old = *h;
+	struct match_entry *table = mem_calloc(match_slots(size) + (size_t)1, sizeof *table);
+	uint32_t i = 0;
+
+	if (!table)
+		return -ERR_NOMEM;
+	h->size = size & 127;
+	h->match.table = table;
+	if (!old.size) {
+		for (i = old.match.chain; i; i = i == old.match.chain ? 0 : i) {
+			i = sim_op_at(s, i)->next;
+			add_entry(h, (struct match_entry){ match_key(s, sim_op_at(s, i)), i });
+		}
+		return 0;
+	}
+	while (old.match.table[i].op)
+		i++;
+	for (uint32_t n = match_slots(old.size); n; n--, i = slot_after(&old, i))
+		if (old.match.table[i].op && old.match.table[i].op != MATCH_GONE)
+			add_entry(h, old.match.table[i]);
+	free(old.match.table);
+	return 0;
+}
+
+/* At most seven of eight slots are used. */
+static inline bool has_room(unsigned size, uint32_t n)
+{
+	return n < match_slots(size) - match_slots(size) / 8;
+}
+
+int match_reserve(struct sim *s, uint32_t host, uint32_t n)
+{
+	struct host *h = &s->hosts[host];
+	unsigned size = 1;
+
+	if (n > MATCH_MOST)
+		return -ERR_SPACE;
+	if (h->pinned || (!h->size && n <= MOST_IN_CHAIN))
+		return 0;
+	while (!has_room(size, n))
+		size++;
+	return make_table(s, h, size);
+}
+
+/* ---- both ---- */
+
+/* True if one more can be added. Those that were added to a table and removed take room, too. */
+static inline bool has_room_for_one(const struct host *h)
+{
+	if (h->size)
+		return has_room(h->size, h->match.table[match_slots(h->size)].op + 1);
+	return h->waiting < (h->pinned ? MATCH_MOST : MOST_IN_CHAIN);
+}
+
+int match_add(struct sim *s, uint32_t host, uint32_t i)
+{
+	struct host *h = &s->hosts[host];
+	const uint32_t n = h->waiting + 1u, more = n + n / 2;
+
+	if (!has_room_for_one(h)) {
+		int err = match_reserve(s, host, n < MATCH_MOST && more > MATCH_MOST ? MATCH_MOST : more);
+
+		if (err)
+			return err;
+	}
+	if (h->size)
+		add_entry(h, (struct match_entry){ match_key(s, sim_op_at(s, i)), i });
+	else
+		append_to_chain(s, &h->match.chain, i);
+	h->waiting = n & MATCH_MOST;
+	return 0;
+}
+
+uint32_t match_find(const struct sim *s, uint32_t host, uint32_t i)
+{
+	const struct host *h = &s->hosts[host];
+	const struct op *op = sim_op_at(s, i);
+	uint32_t at;
+
+	if (!h->size)
+		return find_in_chain(s, h->match.chain, op, &at);
+	return find_slot(s, h, op, &at) ? h->match.table[at].op : 0;
+}
+
+uint32_t match_take(struct sim *s, uint32_t host, uint32_t i)
+{
+	struct host *h = &s->hosts[host];
+	const struct op *op = sim_op_at(s, i);
+	uint32_t found = 0, slot;
+
+	if (!h->size) {
+		found = take_from_chain(s, &h->match.chain, op);
+	} else if (find_slot(s, h, op, &slot)) {
+		found = h->match.table[slot].op;
+		remove_entry(h, slot);
+	}
+	h->waiting -= found != 0;
 	return found;
 }

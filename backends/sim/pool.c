@@ -53,10 +53,22 @@ static int64_t add_pages(struct pool *p, unsigned size, uint32_t pages)
 	return (int64_t)first;
 }
 
+/* Returns how many blocks of so many units are made at once: such that they leave at most a 16th of their pages unused. */
+static uint32_t blocks_of_pages(uint32_t units)
+{
+	uint32_t n = 1;
+
+	if (units <= POOL_PAGE / POOL_BLOCKS)
+		return POOL_PAGE / units;
+	while (n < POOL_BLOCKS && -(n * units) % POOL_PAGE > n * units / POOL_BLOCKS)
+		n++;
+	return n;
+}
+
 int64_t pool_alloc(struct pool *p, uint32_t units)
 {
 	const unsigned size = size_of(units ? units : 1);
-	const uint32_t all = units_of(size);
+	const uint32_t all = units_of(size), blocks = blocks_of_pages(all);
 	uint32_t block = p->free[size];
 	int64_t first;
 
@@ -64,10 +76,8 @@ int64_t pool_alloc(struct pool *p, uint32_t units)
 		p->free[size] = p->at[block].next;
 		return block;
 	}
-	if (all > POOL_PAGE / POOL_BLOCKS_OF_A_PAGE)
-		return add_pages(p, size, (all + POOL_PAGE - 1) / POOL_PAGE);
-	first = add_pages(p, size, 1);
-	for (uint32_t i = POOL_PAGE / all; first > 0 && i-- > 1;) { /* the free blocks are taken in ascending order */
+	first = add_pages(p, size, (uint32_t)(((uint64_t)blocks * all + POOL_PAGE - 1) / POOL_PAGE));
+	for (uint32_t i = blocks; first > 0 && i-- > 1;) { /* the free blocks are taken in ascending order */
 		block = (uint32_t)first + i * all;
 		p->at[block].next = p->free[size];
 		p->free[size] = block;

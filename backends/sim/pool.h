@@ -28,9 +28,9 @@ _Static_assert(sizeof(struct op) == 32, "a unit of the pool");
 #define SUCC_OP 0x3fffffffu
 
 #define POOL_SIZES 256
-#define POOL_PAGE 1024u /* units of a page, all of whose blocks have one size */
+#define POOL_PAGE 1024u /* units of a page; all blocks that begin in a page have one size */
 #define POOL_MOST (1u << 30)
-#define POOL_BLOCKS_OF_A_PAGE 4u /* larger blocks have pages of their own */
+#define POOL_BLOCKS 16u /* at most so many large blocks share the pages that they fill */
 
 /* A zeroed struct is an empty pool. Unit 0 is never used. */
 struct pool {

@@ -5,7 +5,7 @@
  * first one is in the event queue. This is exact: the times at which a cpu or nic is free only grow, so those that wait are
  * served in the order of (time, serial number), and that is the order in which they come. What comes in another order is
  * queued alone. Second, a message is its send op, so that there is no memory of messages. Third, recvs and messages that wait
- * for each other are in one hash table per host. */
+ * for each other are in one hash table per host (match.h), whose entries tell them apart without a look at the ops. */
 #ifndef BACKENDS_SIM_STATE_H
 #define BACKENDS_SIM_STATE_H
 
@@ -23,20 +23,20 @@ struct lane {
 /* A rank that has ops or messages. */
 struct host {
 	uint32_t rank;
-	uint32_t block; /* its ops in the pool; 0: not made yet, or all done */
-	uint32_t left; /* ops that are not done, messages of the rank that are not received, and messages on the way to it */
-	uint32_t chained : 25; /* recvs and messages in the table */
-	uint32_t bits : 5; /* the table has 2^bits chains */
-	uint32_t pinned : 1; /* the table keeps one chain, because the order of wildcards matters */
+	uint32_t block : 30; /* its ops in the pool; 0: not made yet, or all done */
+	uint32_t pinned : 1; /* recvs and messages that wait are in the chain, because the order of wildcards matters */
 	uint32_t complete : 1; /* all ops are done */
+	uint32_t left; /* ops that are not done, messages of the rank that are not received, and messages on the way to it */
+	uint32_t waiting : 25; /* recvs and messages that wait for each other, see match.h */
+	uint32_t size : 7; /* of their table, as match_slots() counts; 0: they are in a chain */
 	union {
-		uint32_t one; /* last op of the chain, if there is one chain; a chain is linked as a queue is */
-		uint32_t *many;
-	} table;
+		uint32_t chain; /* last op of the chain, or 0; it is linked as a queue is */
+		struct match_entry *table;
+	} match;
 	struct lane lane; /* lane 0 */
 };
 _Static_assert(sizeof(struct host) == 64, "a line of the cache");
-#define MOST_CHAINED ((1u << 25) - 1)
+_Static_assert(POOL_MOST <= 1u << 30, "the bits of a block");
 
 #define NO_HOST UINT32_MAX
 #define SLOT_NONE 0u
@@ -108,19 +108,6 @@ void sim_note_finish(struct sim *s, uint32_t host);
 /* Frees the ops of a host with nothing left to do and, if no message can come any more, the host. */
 void sim_retire_host(struct sim *s, uint32_t host);
 void hosts_fini(struct sim *s);
-
-/* ---- match.c: recvs that are posted, and messages that are unexpected ---- */
-
-/* Adds a recv or a message to the table of a host. */
-int match_add(struct sim *s, uint32_t host, uint32_t i);
-/* Returns the first message for a recv, or the first recv for a message, or 0 if there is none. */
-uint32_t match_find(const struct sim *s, uint32_t host, uint32_t i);
-/* The same, and removes it from the table. */
-uint32_t match_take(struct sim *s, uint32_t host, uint32_t i);
-/* Fetches the chain in which the partner of an op would be. */
-void match_prefetch(const struct sim *s, uint32_t host, uint32_t i);
-/* True if a message, which `source` sends, is for a recv. */
-bool match_fits(const struct sim_class *recv, uint32_t peer, const struct sim_class *send, uint32_t source);
 
 /* ---- blocked.c ---- */
 
