@@ -2,9 +2,11 @@
  * Binaries as sources of the simulator, see binary.h. */
 #include "backends/sim/binary.h"
 
+#include "backends/sim/alike.h"
 #include "format/check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- ops ---- */
 
@@ -75,19 +77,43 @@ static void use_rank(struct sim_binary *x, uint32_t rank)
 
 /* ---- parametric binaries ---- */
 
-static int run_program(struct sim_binary *x)
+/* Makes memory for more ops. Returns -ERR_SPACE if a rank may not have more. */
+static int grow_more(struct sim_binary *x)
 {
 	const uint32_t most = x->args.most_ops ? x->args.most_ops : BIN_USUAL_OPS;
+	const uint32_t ops = x->ops_cap > most / 2 ? most : 2 * x->ops_cap;
+
+	if (x->ops_cap < most)
+		return grow(x, ops, BIN_USUAL_DEPS * ops);
+	x->space.value[0] = most;
+	return -ERR_SPACE;
+}
+
+static int run_program(struct sim_binary *x)
+{
 	int err = bin_rank_ops(&x->b, &x->args, &x->space);
 
-	while (err == -ERR_SPACE && x->ops_cap < most) {
-		const uint32_t ops = x->ops_cap > most / 2 ? most : 2 * x->ops_cap;
-
-		err = grow(x, ops, BIN_USUAL_DEPS * ops);
-		err = err ? err : bin_rank_ops(&x->b, &x->args, &x->space);
+	while (err == -ERR_SPACE) {
+		err = grow_more(x);
+		if (err)
+			return err;
+		err = bin_rank_ops(&x->b, &x->args, &x->space);
 	}
-	x->space.value[0] = err == -ERR_SPACE ? most : x->space.value[0];
 	return err;
+}
+
+/* Makes the ops of a rank of those of rank 0. */
+static void shift_ops(struct sim_binary *x, uint32_t rank)
+{
+	const uint32_t size = x->args.size;
+
+	for (uint32_t i = 0; i < x->first.nops; i++) {
+		const uint64_t peer = (uint64_t)x->first.ops[i].peer + rank;
+
+		x->ops[i] = x->first.ops[i];
+		if (x->shifted[i])
+			x->ops[i].peer = (uint32_t)(peer < size ? peer : peer - size);
+	}
 }
 
 static int make_by_program(void *arg, uint32_t rank, struct sim_rank *out)
@@ -96,11 +122,56 @@ static int make_by_program(void *arg, uint32_t rank, struct sim_rank *out)
 	int err;
 
 	use_rank(x, rank);
+	if (x->alike && !x->turn) {
+		shift_ops(x, rank);
+		*out = x->first;
+		out->ops = x->ops;
+		return 0;
+	}
 	err = run_program(x);
 	for (uint32_t i = 0; i < x->space.nops && !err; i++)
 		err = make_op(x, &x->space.ops[i], &x->ops[i]);
-	*out = (struct sim_rank){ x->ops, x->space.deps, x->space.nops, x->space.ndeps };
+	*out = (struct sim_rank){ x->ops, x->space.deps, x->space.nops, x->space.ndeps, false };
 	return err;
+}
+
+/* Keeps rank 0, whose ops have just been made, as the one that all are like. */
+static int keep_first(struct sim_binary *x)
+{
+	const uint32_t nops = x->space.nops, ndeps = x->space.ndeps;
+	struct sim_op *ops = mem_alloc((nops + (size_t)1) * sizeof *ops);
+	struct bin_dep *deps = mem_alloc((ndeps + (size_t)1) * sizeof *deps);
+	int err = ops && deps ? 0 : -ERR_NOMEM;
+
+	x->first = (struct sim_rank){ ops, deps, nops, ndeps, true };
+	for (uint32_t i = 0; i < nops && !err; i++)
+		err = make_op(x, &x->space.ops[i], &x->ops[i]);
+	if (err)
+		return err;
+	memcpy(ops, x->ops, nops * sizeof *ops);
+	memcpy(deps, x->space.deps, ndeps * sizeof *deps);
+	x->alike = true;
+	return 0;
+}
+
+/* Finds out whether the ranks are alike. A repetition with another root is not: it has ops of its own. */
+static int find_alike(struct sim_binary *x)
+{
+	int found;
+
+	use_rank(x, 0);
+	do {
+		free(x->shifted);
+		x->shifted = mem_calloc(x->ops_cap, sizeof *x->shifted);
+		if (!x->shifted)
+			return -ERR_NOMEM;
+		found = sim_alike(&x->b, &x->args, &x->space, x->shifted);
+		if (found == -ERR_SPACE)
+			found = grow_more(x);
+		else if (found >= 0)
+			return found ? keep_first(x) : 0;
+	} while (!found);
+	return found == -ERR_SPACE ? 0 : found;
 }
 
 /* Makes all ranks once, if they name cpus or nics: the simulator has to know these at the start. */
@@ -110,6 +181,8 @@ static int find_lanes(struct sim_binary *x)
 	bool any = false;
 	int err = 0;
 
+	if (x->alike)
+		return 0;
 	for (uint32_t i = 0; i < x->b.ntmpls; i++)
 		any |= x->b.tmpls[i].cpu != BIN_NOREG || x->b.tmpls[i].nic != BIN_NOREG;
 	for (uint32_t rank = 0; any && rank < x->source.nranks && !err; rank++)
@@ -155,7 +228,7 @@ static int make_from_section(void *arg, uint32_t rank, struct sim_rank *out)
 	if (err)
 		return err;
 	copy_ops(x, &v);
-	*out = (struct sim_rank){ x->ops, x->space.deps, v.nops, v.ndeps };
+	*out = (struct sim_rank){ x->ops, x->space.deps, v.nops, v.ndeps, false };
 	return 0;
 }
 
@@ -197,6 +270,8 @@ int sim_binary_open(struct sim_binary *x)
 	if (!program)
 		x->space.scratch = mem_alloc(bin_scratch_size(&x->b, 0, 0));
 	err = x->space.bufsize && x->turned ? grow(x, 64, 64 * BIN_USUAL_DEPS) : -ERR_NOMEM;
+	if (!err && program)
+		err = find_alike(x);
 	if (err || program)
 		return err ? err : find_lanes(x);
 	use_rank(x, 0);
@@ -208,6 +283,9 @@ void sim_binary_close(struct sim_binary *x)
 {
 	sim_classes_fini(&x->classes);
 	free(x->turned);
+	free((void *)(uintptr_t)x->first.ops);
+	free((void *)(uintptr_t)x->first.deps);
+	free(x->shifted);
 	free(x->space.bufsize);
 	free(x->space.scratch);
 	free(x->space.ops);

@@ -25,6 +25,9 @@ struct sim_binary {
 	uint32_t ops_cap, deps_cap;
 	const struct bin_arg *common; /* args.args, as the caller has set it */
 	struct bin_arg *turned; /* arguments with another root */
+	bool alike; /* parametric: all ranks have the ops of rank 0, but for peers, which are so many ranks away: see alike.h */
+	struct sim_rank first; /* rank 0 then; its arrays are owned here */
+	bool *shifted; /* for each op of rank 0, true if its peer depends on the rank */
 	struct sim_op *of_class; /* concrete: the size and the class of the ops of each row of CLASSES */
 };
 

@@ -3,6 +3,7 @@
 #include "backends/sim/match.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- costs ---- */
 
@@ -416,23 +417,6 @@ static int make_late(struct sim *s, uint32_t host)
 	return err ? err : post_recvs(s, host, r.nops);
 }
 
-/* True if nothing happens on a rank before its first message. Uses s->at. */
-static int waits_for_message(struct sim *s, const struct sim_rank *r, bool *waits)
-{
-	*waits = r->nops;
-	if (VEC_RESERVE(&s->at, r->nops + 1))
-		return -ERR_NOMEM;
-	for (uint32_t i = 0; i < r->nops; i++)
-		s->at.at[i] = 0;
-	for (uint32_t i = 0; i < r->ndeps; i++) {
-		s->at.at[r->deps[i].op]++;
-		*waits &= !(r->deps[i].on & BIN_START);
-	}
-	for (uint32_t i = 0; i < r->nops; i++)
-		*waits &= s->at.at[i] || s->src->classes->v.at[r->ops[i].cls].kind == SIM_RECV;
-	return 0;
-}
-
 static uint64_t busy_until(const struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i)
 {
 	const struct sim_class *c = sim_class_of(s, sim_op_at(s, i));
@@ -471,6 +455,21 @@ static void retire_done(struct sim *s)
 		sim_retire_host(s, b);
 }
 
+/* True if nothing happens on a rank before its first message. Uses s->at. */
+static bool waits_for_message(struct sim *s, const struct sim_rank *r)
+{
+	bool waits = r->nops;
+
+	memset(s->at.at, 0, r->nops * sizeof *s->at.at);
+	for (uint32_t i = 0; i < r->ndeps; i++) {
+		s->at.at[r->deps[i].op]++;
+		waits &= !(r->deps[i].on & BIN_START);
+	}
+	for (uint32_t i = 0; i < r->nops; i++)
+		waits &= s->at.at[i] || s->src->classes->v.at[r->ops[i].cls].kind == SIM_RECV;
+	return waits;
+}
+
 /* True if the start of some recv matters, as an op waits for it. */
 static bool are_starts_awaited(const struct sim_rank *r, const struct sim_classes *c)
 {
@@ -492,26 +491,34 @@ static int begin_ops(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t 
 	return err;
 }
 
+/* Finds out how a rank begins: once, if all are alike. */
+static int look_at_begin(struct sim *s, const struct sim_rank *r)
+{
+	if (s->begin.known && r->alike)
+		return 0;
+	if (VEC_RESERVE(&s->at, r->nops + 1))
+		return -ERR_NOMEM;
+	s->begin.known = true;
+	s->begin.waits = s->src->again && waits_for_message(s, r);
+	s->begin.posts = !are_starts_awaited(r, s->src->classes);
+	return 0;
+}
+
 /* Recvs at time 0 are posted at once, if this has no other effect than that they are there when the first message comes. */
 static int begin_rank(struct sim *s, uint32_t rank)
 {
 	struct sim_rank r;
-	bool waits;
 	int64_t host;
 	int err = s->src->make(s->src->arg, rank, &r);
 
-	if (!err && s->src->again) {
-		err = waits_for_message(s, &r, &waits);
-		if (waits)
-			return err;
-	}
-	if (err)
+	err = err ? err : look_at_begin(s, &r);
+	if (err || s->begin.waits)
 		return err;
 	host = sim_host_of(s, rank);
 	err = host < 0 ? (int)host : sim_fill_host(s, (uint32_t)host, &r);
 	for (enum sim_kind kind = SIM_SEND; kind <= SIM_CALC && !err; kind++)
-		err = kind == SIM_RECV && !are_starts_awaited(&r, s->src->classes) ? post_recvs(s, (uint32_t)host, r.nops) :
-									     begin_ops(s, (uint32_t)host, kind, r.nops);
+		err = kind == SIM_RECV && s->begin.posts ? post_recvs(s, (uint32_t)host, r.nops) :
+							   begin_ops(s, (uint32_t)host, kind, r.nops);
 	return err;
 }
 
@@ -714,6 +721,7 @@ int sim_run(const struct sim_source *src, const struct sim_params *p, struct sim
 	pool_fini(&s.pool);
 	hosts_fini(&s);
 	free(s.slot);
+	free(s.fresh);
 	VEC_FREE(&s.ready[0].ops);
 	VEC_FREE(&s.ready[1].ops);
 	VEC_FREE(&s.at);

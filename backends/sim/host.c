@@ -159,10 +159,45 @@ static bool has_wildcards(const struct sim *s, const struct sim_rank *r)
 	return c->any_tag;
 }
 
+static uint32_t units_of_rank(const struct sim_rank *r)
+{
+	return r->nops + (r->ndeps + 7) / 8;
+}
+
+static int make_block(struct sim *s, const struct sim_rank *r, uint32_t block)
+{
+	int err = count_successors(s, r);
+
+	if (err)
+		return err;
+	store_ops(s, r, block);
+	store_successors(s, r, block);
+	return 0;
+}
+
+/* Makes a block of a rank that is like all others: only the peers differ. */
+static int copy_block(struct sim *s, const struct sim_rank *r, uint32_t block)
+{
+	const size_t size = units_of_rank(r) * sizeof *s->fresh;
+
+	if (!s->fresh) {
+		int err = make_block(s, r, block);
+
+		s->fresh = mem_alloc(size);
+		if (err || !s->fresh)
+			return err ? err : -ERR_NOMEM;
+		memcpy(s->fresh, sim_op_at(s, block), size);
+		return 0;
+	}
+	memcpy(sim_op_at(s, block), s->fresh, size);
+	for (uint32_t i = 0; i < r->nops; i++)
+		sim_op_at(s, block + i)->peer = r->ops[i].peer;
+	return 0;
+}
+
 int sim_fill_host(struct sim *s, uint32_t host, const struct sim_rank *r)
 {
 	struct host *h = &s->hosts[host];
-	const uint64_t units = r->nops + ((uint64_t)r->ndeps + 7) / 8;
 	int64_t block;
 	int err;
 
@@ -170,14 +205,14 @@ int sim_fill_host(struct sim *s, uint32_t host, const struct sim_rank *r)
 		h->complete = 1;
 		return 0;
 	}
-	if (units > POOL_MOST / 8)
+	if (r->nops > POOL_MOST / 16 || r->ndeps > POOL_MOST / 2)
 		return -ERR_SPACE;
-	err = count_successors(s, r);
-	block = err ? err : pool_alloc(&s->pool, (uint32_t)units);
+	block = pool_alloc(&s->pool, units_of_rank(r));
 	if (block < 0)
 		return (int)block;
-	store_ops(s, r, (uint32_t)block);
-	store_successors(s, r, (uint32_t)block);
+	err = r->alike ? copy_block(s, r, (uint32_t)block) : make_block(s, r, (uint32_t)block);
+	if (err)
+		return err;
 	h->block = block & (POOL_MOST - 1);
 	h->left += r->nops;
 	h->pinned = !s->src->again && has_wildcards(s, r);

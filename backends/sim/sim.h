@@ -88,6 +88,7 @@ struct sim_rank {
 	const struct sim_op *ops;
 	const struct bin_dep *deps; /* in any order */
 	uint32_t nops, ndeps;
+	bool alike; /* all ranks of the source have these ops and dependencies, but for other peers */
 };
 
 struct sim_source {

@@ -55,6 +55,13 @@ struct ready {
 	VEC(uint32_t) ops;
 };
 
+/* How a rank begins. */
+struct begin {
+	bool known;
+	bool waits; /* nothing happens on it before its first message */
+	bool posts; /* nobody waits for the start of its recvs, so that they are posted at once */
+};
+
 struct sim {
 	const struct sim_source *src;
 	const struct sim_params *p;
@@ -69,6 +76,9 @@ struct sim {
 	uint64_t serial, start_serial; /* numbers of the next event, and of the next op that is ready at the start */
 	struct ready ready[2]; /* of the host of the event, and of the sender of its message */
 	VEC(uint32_t) at; /* memory for making blocks */
+	/* Of a source whose ranks are alike: the units of a block before its first event, and how a rank begins. */
+	struct op *fresh;
+	struct begin begin;
 	bool charges_recv; /* messages are charged to the cpu and nic of their recv */
 };
 

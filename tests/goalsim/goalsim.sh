@@ -59,6 +59,46 @@ for text in bcast_binomial barrier_dissemination allreduce_ring allreduce_recurs
 	finishes --count 100 --type double -n 13 program.bin | cmp -s want || bad="$bad binary"
 	check "goalsim.parametric $text $bad" [ -s want -a -z "$bad" ]
 done
+# All ranks have the ops of rank 0 but for a shift, and one rank alone has an error.
+cat >shift.goal <<'END'
+schedule shift
+buffer in  give[p]
+buffer out take[100]
+rank r of p {
+  for k = 1 to p - 1 {
+    c[k]: calc 100 * k
+    s[k]: send give[(r + k) mod p +: 1] to (r + k) mod p
+    q[k]: recv take[(r - k) mod p +: 1] from (r + p - k) mod p tag k mod 2
+    s[k] requires c[k]
+    s[k] requires q[k - 2]
+    s[k + 1] irequires q[k]
+  }
+}
+END
+sed -i 's/to (r + k) mod p$/& tag k mod 2/' shift.goal
+goalc shift.goal -n 13 -o concrete.bin 2>err
+finishes concrete.bin >want
+finishes -n 13 shift.goal | cmp -s want
+check "goalsim.alike $(cat err)" [ $? -eq 0 -a "$(grep -c . want)" = 13 ]
+finishes --repeat 3 concrete.bin >want
+finishes --repeat 3 -n 13 shift.goal | cmp -s want
+check goalsim.alike_repeated [ $? -eq 0 -a "$(grep -c . want)" = 13 ]
+cat >fault.goal <<'END'
+schedule fault
+buffer in  give[100]
+buffer out take[1]
+rank r of p {
+  send give[r +: 1] to (r + 1) mod p
+  recv take from (r - 1) mod p
+}
+END
+sim -n 101 fault.goal
+check "goalsim.alike_fault $(cat err)" grep -q 'rank 100: \[100 +: 1\] is outside of the buffer give' err
+sed 's/calc 100/calc 100 * (r mod 2 + 1)/' shift.goal >odd.goal
+goalc odd.goal -n 13 -o concrete.bin 2>err
+finishes concrete.bin >want
+finishes -n 13 odd.goal | cmp -s want
+check "goalsim.not_alike $(cat err)" [ $? -eq 0 -a "$(grep -c . want)" = 13 ]
 sim -n 8 "$ROOT/schedules/bcast_binomial.goal" -T segment:size=4 --count 16 --json
 check goalsim.passes [ "$("$BUILD/tests/report" out program cases.0.ranks cases.0.events | xargs)" = "goalsim 8 84" ]
 
