@@ -43,8 +43,9 @@ static const struct {
 };
 _Static_assert(MANY == 9, "the value of k");
 
-static const int64_t sizes[] = { 8, 64, 512, 4096, 32768, 262144, 1048576 }; /* bytes */
+static const int64_t sizes[] = { 8, 64, 512, 4096, 16384, 32768, 65536, 131072, 262144, 524288, 1048576 }; /* bytes */
 #define SIZES (sizeof sizes / sizeof *sizes)
+_Static_assert(SIZES <= SIM_MOST_POINTS, "goalsim reads them");
 
 /* Times in ns. */
 struct calibration {
@@ -129,37 +130,6 @@ static double at_least(double least, double x)
 	return x > least ? x : least;
 }
 
-/* A size, the time that it takes, and the part of it that grows with the size. */
-struct sample {
-	double bytes, ns, grows;
-};
-
-static int by_slope(const void *a, const void *b)
-{
-	const struct sample *x = a, *y = b;
-	const double sx = x->grows / x->bytes, sy = y->grows / y->bytes;
-
-	return (sx > sy) - (sx < sy);
-}
-
-/* Returns the time of a byte with which the sum of the relative errors of the times is least: the median of the slopes, each
- * weighted with what a change of the slope changes of the relative error. */
-static double fit_slope(struct sample v[SIZES])
-{
-	double all = 0, sum = 0;
-	size_t i;
-
-	qsort(v, SIZES, sizeof *v, by_slope);
-	for (i = 0; i < SIZES; i++)
-		all += v[i].bytes / v[i].ns;
-	for (i = 0; i + 1 < SIZES; i++) {
-		sum += v[i].bytes / v[i].ns;
-		if (2 * sum >= all)
-			break;
-	}
-	return at_least(0, v[i].grows / v[i].bytes);
-}
-
 /* Returns the time of half a round trip. */
 static double hop_of(const struct calibration *c, size_t i)
 {
@@ -175,31 +145,21 @@ static double small_of(const struct calibration *c, enum what what)
 	return work_median(v, SMALL);
 }
 
-/* Returns the time per byte of a copy or a reduction. */
-static double rate_of(const struct calibration *c, enum what what)
+/* Returns what the bytes of half a round trip add to it. */
+static double gap_of(const struct calibration *c, size_t i)
 {
-	struct sample v[SIZES];
-
-	for (size_t i = 0; i < SIZES; i++)
-		v[i] = (struct sample){ (double)sizes[i], at_least(1, c->total[what][i]), c->total[what][i] - c->total[EMPTY][0] };
-	return fit_slope(v);
+	return at_least(0, hop_of(c, i) - small_of(c, ROUND_TRIP));
 }
 
-/* Returns the time per byte of a message; if `both`, what it takes longer if both ranks send. */
-static double message_rate_of(const struct calibration *c, bool both)
+/* Returns what the bytes of a message cost its sender. In the model an exchange takes max(L, O) + G more than its two overheads; so O is
+ * what the bytes add to it, less G, and L. It is at most G, the time of one copy of the bytes, and 0 if it cannot be seen. */
+static double overhead_of(const struct calibration *c, double L, size_t i)
 {
-	const double small = small_of(c, ROUND_TRIP), exchange = small_of(c, EXCHANGE);
-	struct sample v[SIZES];
+	const double more = c->total[EXCHANGE][i] - small_of(c, EXCHANGE) - gap_of(c, i);
 
-	for (size_t i = 0; i < SIZES; i++) {
-		const double grows = hop_of(c, i) - small;
-
-		v[i] = (struct sample){ (double)sizes[i] - 1, hop_of(c, i), grows };
-		if (both)
-			v[i] = (struct sample){ (double)sizes[i] - 1, at_least(1, c->total[EXCHANGE][i]),
-						c->total[EXCHANGE][i] - exchange - grows };
-	}
-	return fit_slope(v);
+	if (more <= 0)
+		return 0;
+	return L + more < gap_of(c, i) ? L + more : gap_of(c, i);
 }
 
 static void print_measured(const struct calibration *c)
@@ -210,18 +170,31 @@ static void print_measured(const struct calibration *c)
 		       c->total[REDUCE][i]);
 }
 
+/* Prints the costs of all sizes. */
+static void print_costs(const struct calibration *c, const char *name, enum what what, double L)
+{
+	printf("%s", name);
+	for (size_t i = 0; i < SIZES; i++)
+		printf(" %" PRId64 ":%.0f", sizes[i],
+		       what == ROUND_TRIP ? gap_of(c, i) :
+		       what == EXCHANGE	  ? overhead_of(c, L, i) :
+					    at_least(0, c->total[what][i] - c->total[EMPTY][0]));
+	printf("\n");
+}
+
 static void print_params(const struct calibration *c)
 {
 	const double o = at_least(0, (c->start[SEVERAL][0] - c->start[ONE][0]) / (MANY - 1));
 	const double g = at_least(0, (c->total[SEVERAL][0] - c->total[ONE][0]) / (MANY - 1));
+	const double L = at_least(0, small_of(c, ROUND_TRIP) - 2 * o);
 
-	printf("L %.0f\n", at_least(0, small_of(c, ROUND_TRIP) - 2 * o));
+	printf("L %.0f\n", L);
 	printf("o %.0f\n", o);
 	printf("g %.0f\n", g);
-	printf("G %.6f\n", message_rate_of(c, false));
-	printf("O %.6f\n", message_rate_of(c, true));
-	printf("copy %.6f\n", rate_of(c, COPY));
-	printf("reduce %.6f\n", rate_of(c, REDUCE));
+	print_costs(c, "G", ROUND_TRIP, L);
+	print_costs(c, "O", EXCHANGE, L);
+	print_costs(c, "copy", COPY, L);
+	print_costs(c, "reduce", REDUCE, L);
 	printf("start %.0f\n", c->total[EMPTY][0]);
 }
 

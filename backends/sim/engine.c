@@ -12,7 +12,7 @@
 static inline uint64_t cost_of_size(const struct sim *s, const struct sim_rate *r, uint64_t size)
 {
 	if (__builtin_expect(size > UINT32_MAX || r->whole > UINT32_MAX || r->millionths || !size, 0))
-		return size ? sim_cost(r, size - 1) : s->p->compatible ? -r->whole : 0;
+		return size ? sim_cost(r, size - 1) : s->p->compatible && !r->npoints ? -r->whole : 0;
 	return (size - 1) * r->whole;
 }
 

@@ -16,18 +16,21 @@ static const struct param {
 	const char *name;
 	size_t field;
 	int64_t most; /* of an int64_t; 0: it is a double */
+	size_t table; /* of a double: costs by size */
 } params[] = {
-#define PARAM(f, most) { #f, offsetof(struct sim_machine, f), most }
+#define PARAM(f, most) { #f, offsetof(struct sim_machine, f), most, 0 }
+#define COST(f) { #f, offsetof(struct sim_machine, f), 0, offsetof(struct sim_machine, f##_table) }
 	PARAM(L, MOST_NS),
 	PARAM(o, MOST_NS),
 	PARAM(g, MOST_NS),
-	PARAM(G, 0),
-	PARAM(O, 0),
+	COST(G),
+	COST(O),
 	PARAM(S, INT64_MAX),
-	PARAM(copy, 0),
-	PARAM(reduce, 0),
+	COST(copy),
+	COST(reduce),
 	PARAM(start, MOST_NS),
 #undef PARAM
+#undef COST
 };
 
 static int refuse_line(const char *file, unsigned line, const char *what, const char *word, const char *hint)
@@ -44,6 +47,41 @@ static bool take_value(struct sim_machine *m, const struct param *p, const char 
 			 option_decimal(value, 0, 1e9, (double *)(void *)field);
 }
 
+/* Takes a word "bytes:ns", the next point of a table. */
+static int take_point(struct sim_rate *table, const char *file, unsigned line, char *word)
+{
+	char *colon = strchr(word, ':');
+	int64_t bytes, ns;
+	bool right;
+
+	if (!colon)
+		return refuse_line(file, line, "no size is before the cost", word, "; bytes:ns is expected");
+	*colon = '\0';
+	right = option_number(word, 1, INT64_MAX, &bytes) && option_number(colon + 1, 0, MOST_NS, &ns);
+	*colon = ':';
+	if (!right)
+		return refuse_line(file, line, "this is no size with its cost, bytes:ns:", word, "");
+	if (table->npoints && table->point[table->npoints - 1].bytes >= (uint64_t)bytes)
+		return refuse_line(file, line, "the sizes do not ascend at", word, "");
+	if (table->npoints == SIM_MOST_POINTS)
+		return refuse_line(file, line, "a table has at most 24 sizes, and then there is", word, "");
+	table->point[table->npoints++] = (struct sim_point){ (uint64_t)bytes, (uint64_t)ns };
+	return EXIT_OK;
+}
+
+/* Takes costs by size, whose first one is `word`. */
+static int take_table(struct sim_machine *m, const struct param *p, const char *file, unsigned line, char *word, char **rest)
+{
+	struct sim_rate table = { .whole = SIM_BY_SIZE };
+	int rc = EXIT_OK;
+
+	for (; word && !rc; word = strtok_r(NULL, " \t", rest))
+		rc = take_point(&table, file, line, word);
+	*(struct sim_rate *)(void *)((char *)m + p->table) = table;
+	*(double *)(void *)((char *)m + p->field) = -1;
+	return rc;
+}
+
 /* Takes the words of a line, which it separates. */
 static int take_line(struct sim_machine *m, const char *file, unsigned line, char *text)
 {
@@ -55,17 +93,19 @@ static int take_line(struct sim_machine *m, const char *file, unsigned line, cha
 	if (!name)
 		return EXIT_OK;
 	value = strtok_r(NULL, " \t", &rest);
-	more = strtok_r(NULL, " \t", &rest);
 	near.word = name;
-	for (size_t i = 0; i < sizeof params / sizeof *params; i++) {
-		nearest_name(&near, params[i].name);
-		if (strcmp(params[i].name, name) != 0)
+	for (const struct param *p = params; p < params + sizeof params / sizeof *params; p++) {
+		nearest_name(&near, p->name);
+		if (strcmp(p->name, name) != 0)
 			continue;
 		if (!value)
 			return refuse_line(file, line, "no value of", name, "");
+		if (p->table && strchr(value, ':'))
+			return take_table(m, p, file, line, value, &rest);
+		more = strtok_r(NULL, " \t", &rest);
 		if (more)
 			return refuse_line(file, line, "one value is expected, and then there is", more, "");
-		return take_value(m, &params[i], value) ? EXIT_OK : refuse_line(file, line, "this is no value of the parameter:", value, "");
+		return take_value(m, p, value) ? EXIT_OK : refuse_line(file, line, "this is no value of the parameter:", value, "");
 	}
 	return refuse_line(file, line, "there is no parameter", name, nearest_choices(&near));
 }
@@ -92,11 +132,29 @@ int sim_machine_take(const struct option_use *u)
 	return rc;
 }
 
-static struct sim_rate rate_of(double ns)
-{
-	const double whole = (double)(uint64_t)ns;
+/* ---- costs ---- */
 
-	return (struct sim_rate){ (uint64_t)ns, (uint64_t)((ns - whole) * 1e6 + 0.5) };
+uint64_t sim_cost_by_size(const struct sim_rate *r, uint64_t bytes)
+{
+	static const struct sim_point none = { 0 };
+	uint32_t i = 0;
+	const struct sim_point *a, *b;
+	__int128 ns;
+
+	while (i + 1 < r->npoints && r->point[i].bytes < bytes)
+		i++;
+	a = i ? &r->point[i - 1] : &none;
+	b = &r->point[i];
+	ns = a->ns + ((__int128)b->ns - a->ns) * (__int128)(bytes - a->bytes) / (__int128)(b->bytes - a->bytes);
+	return ns < 0 ? 0 : ns > SIM_TOO_LONG ? SIM_TOO_LONG : (uint64_t)ns;
+}
+
+/* Returns the cost of so many ns per byte, or that of the table. */
+static struct sim_rate rate_of(double ns, const struct sim_rate *table)
+{
+	if (ns < 0)
+		return *table;
+	return (struct sim_rate){ .whole = (uint64_t)ns, .millionths = (uint64_t)((ns - (double)(uint64_t)ns) * 1e6 + 0.5) };
 }
 
 void sim_machine_apply(const struct sim_machine *m, struct sim_params *p, struct sim_binary *x)
@@ -105,22 +163,40 @@ void sim_machine_apply(const struct sim_machine *m, struct sim_params *p, struct
 	p->o = (uint64_t)m->o;
 	p->g = (uint64_t)m->g;
 	p->S = (uint64_t)m->S;
-	p->G = rate_of(m->G);
-	p->O = rate_of(m->O);
-	x->copy = rate_of(m->copy);
-	x->reduce = rate_of(m->reduce);
+	p->G = rate_of(m->G, &m->G_table);
+	p->O = rate_of(m->O, &m->O_table);
+	x->copy = rate_of(m->copy, &m->copy_table);
+	x->reduce = rate_of(m->reduce, &m->reduce_table);
+}
+
+/* Says the cost of a byte. */
+static void add_rate(struct machine_text *t, const char *what, double ns)
+{
+	const size_t n = strlen(t->s);
+
+	if (ns < 0)
+		snprintf(t->s + n, sizeof t->s - n, "%s by size", what);
+	else
+		snprintf(t->s + n, sizeof t->s - n, "%s %g ns a byte", what, ns);
 }
 
 struct machine_text sim_machine_text(const struct sim_machine *m)
 {
 	struct machine_text text;
+	size_t n;
 
-	int n = snprintf(text.s, sizeof text.s, "simulated in the LogGOPS model: latency L %" PRId64 ", overhead o %" PRId64 ", gap g %" PRId64
-			 " ns; gap G %g, overhead O %g ns a byte; eager up to S %" PRId64 " bytes", m->L, m->o, m->g, m->G, m->O, m->S);
-
-	if (m->copy > 0 || m->reduce > 0)
-		n += snprintf(text.s + n, sizeof text.s - (size_t)n, "; copy %g, reduction %g ns a byte", m->copy, m->reduce);
+	snprintf(text.s, sizeof text.s,
+		 "simulated in the LogGOPS model: latency L %" PRId64 ", overhead o %" PRId64 ", gap g %" PRId64 " ns; ", m->L, m->o, m->g);
+	add_rate(&text, "gap G", m->G);
+	add_rate(&text, ", overhead O", m->O);
+	n = strlen(text.s);
+	snprintf(text.s + n, sizeof text.s - n, "; eager up to S %" PRId64 " bytes", m->S);
+	if (m->copy != 0 || m->reduce != 0) {
+		add_rate(&text, "; copy", m->copy);
+		add_rate(&text, ", reduction", m->reduce);
+	}
+	n = strlen(text.s);
 	if (m->start > 0)
-		snprintf(text.s + n, sizeof text.s - (size_t)n, "; all ranks start after %" PRId64 " ns", m->start);
+		snprintf(text.s + n, sizeof text.s - n, "; all ranks start after %" PRId64 " ns", m->start);
 	return text;
 }

@@ -9,7 +9,8 @@
 /* Parameters of the LogGOPS model and of ops that are no messages. */
 struct sim_machine {
 	int64_t L, o, g, S; /* ns, and bytes of S */
-	double G, O, copy, reduce; /* ns per byte */
+	double G, O, copy, reduce; /* ns per byte; negative: as in the tables below */
+	struct sim_rate G_table, O_table, copy_table, reduce_table; /* costs by size */
 	int64_t start; /* ns by which all ranks start later */
 };
 
@@ -19,8 +20,8 @@ static inline struct sim_machine sim_machine_default(void)
 	return (struct sim_machine){ .L = 2500, .o = 1500, .g = 1000, .G = 6, .S = 65535 };
 }
 
-/* Takes a file of parameters, which goalrun --calibrate prints: a line is a name and a value, and "#" begins a comment. The field is
- * a struct sim_machine. */
+/* Takes a file of parameters, which goalrun --calibrate prints: a line is a name and a value, or a name and a table of costs by
+ * size, "bytes:ns ...", and "#" begins a comment. The field is a struct sim_machine. */
 option_taker sim_machine_take;
 /* Sets the parameters of a simulation, and the rates of a source. The start is the caller's. */
 void sim_machine_apply(const struct sim_machine *m, struct sim_params *p, struct sim_binary *x);

@@ -15,18 +15,29 @@
 
 #include <stdbool.h>
 
-/* A cost per byte, in ns: whole numbers exactly, others in steps of a millionth. */
+/* What bytes cost, in ns: so much each, whole numbers exactly and others in steps of a millionth; or by size. Then `whole` is SIM_BY_SIZE,
+ * and costs between two points are interpolated. The line of the last two goes on, and the first one begins at 0. */
 struct sim_rate {
 	uint64_t whole, millionths;
+	uint32_t npoints;
+	struct sim_point {
+		uint64_t bytes, ns;
+	} point[24]; /* with ascending sizes, not 0 */
 };
+#define SIM_BY_SIZE UINT64_MAX
+#define SIM_MOST_POINTS (sizeof((struct sim_rate *)0)->point / sizeof(struct sim_point))
 #define SIM_TOO_LONG ((uint64_t)1 << 60) /* ns: greater than every time of an event, and sums of a few do not wrap */
 
+/* The same as sim_cost(), of a cost by size. */
+uint64_t sim_cost_by_size(const struct sim_rate *r, uint64_t bytes);
 /* Returns what so many bytes cost in ns, at most SIM_TOO_LONG. */
 static inline uint64_t sim_cost(const struct sim_rate *r, uint64_t bytes)
 {
 	const unsigned __int128 parts = r->millionths ? (unsigned __int128)bytes * r->millionths / 1000000 : 0;
 	const unsigned __int128 all = (unsigned __int128)bytes * r->whole + parts;
 
+	if (r->npoints)
+		return sim_cost_by_size(r, bytes);
 	return all > SIM_TOO_LONG ? SIM_TOO_LONG : (uint64_t)all;
 }
 

@@ -273,8 +273,8 @@ status select_types 2 '--select takes one type' -n 3 --select MPI_Bcast --type i
 
 # --calibrate: goalsim reads what it prints, whatever has been measured.
 check "goalrun.calibrate $(head -n 1 "$TMP/err")" run --calibrate
-check goalrun.calibrate_names [ "$(grep -v '^#' "$TMP/out" | grep -cE '^(L|o|g|G|O|copy|reduce|start) [0-9]+(\.[0-9]+)?$')" -eq 8 ]
-check goalrun.calibrate_table [ "$(grep -cE '^# +[0-9]+( +[0-9]+){4}$' "$TMP/out")" -eq 7 ]
+check goalrun.calibrate_names [ "$(grep -v '^#' "$TMP/out" | grep -cE '^((L|o|g|start) [0-9]+|(G|O|copy|reduce)( [0-9]+:[0-9]+){11})$')" -eq 8 ]
+check goalrun.calibrate_table [ "$(grep -cE '^# +[0-9]+( +[0-9]+){4}$' "$TMP/out")" -eq 11 ]
 check goalrun.calibrate_read "$BUILD/bin/goalsim" -n 2 --params "$TMP/out" "$ROOT/schedules/bcast_binomial.goal"
 status calibrate_schedule 2 '--calibrate takes no schedule' --calibrate "$bcast"
 status calibrate_ranks 2 '--calibrate measures 2 ranks' -n 3 --calibrate

@@ -281,6 +281,13 @@ check goalsim.noise_values [ "$(xargs <got)" = 'rank 0: 10 rank 0: 11 rank 0: 12
 printf '# a machine\nL 10\no 3 # ns\n\nG 0.5\nS 100\nstart 1000\n' >m.params
 check goalsim.params [ "$(finishes -n 2 --count 11 --params m.params "$B" | xargs)" = 'rank 0: 1003 rank 1: 1021' ]
 check goalsim.params_first [ "$(finishes -n 2 --count 11 -L 500 --params m.params -o 4 "$B" | xargs)" = 'rank 0: 1004 rank 1: 1023' ]
+# G by size: 10 bytes behind the first one are between 8 and 16, 40 behind the last one, 4 before the first one.
+printf 'L 10\no 3\nS 100\nG 8:100 16:300 32:400\n' >m.size
+check goalsim.params_by_size [ "$(for n in 11 41 5; do finishes -n 2 --count $n --params m.size "$B" | tail -n 1; done | cut -d' ' -f3 | xargs)" = '166 466 66' ]
+check goalsim.params_by_size_later [ "$(finishes -n 2 --count 11 --params m.size -G 1 "$B" | xargs)" = 'rank 0: 3 rank 1: 26' ]
+printf 'copy 4:70\nreduce 4:90 8:100\n' >m.ops
+check "goalsim.params_ops $(finishes -n 2 --count 6 -L 0 -o 0 -G 0 --params m.ops "$S/reduce_binomial.goal" | xargs)" \
+	[ "$(finishes -n 2 --count 6 -L 0 -o 0 -g 0 -G 0 --params m.ops "$S/reduce_binomial.goal" | head -n 1)" = "rank 0: $((105 + 95))" ]
 printf '5 7\n' >start.txt
 check goalsim.params_start [ "$(finishes -n 2 --count 11 --params m.params --start start.txt "$B" | xargs)" = 'rank 0: 1008 rank 1: 1026' ]
 printf '100 0\n7000 3\n' >start.txt
@@ -296,10 +303,13 @@ echo 1 2 x >bad.txt
 refused start_bad 1 'the start time of rank 2 is no number from 0 to 2^40: x' --start bad.txt -n 3 "$B"
 refused start_none 1 'none.txt: error: No such file' --start none.txt -n 3 "$B"
 for bad in 'M 3:there is no parameter M' 'L:no value of L' 'L -1:this is no value of the parameter: -1' 'o 1.5:this is no value of the parameter: 1.5' \
-	'G 1 2:one value is expected, and then there is 2' 'redcue 1:did you mean reduce?'; do
-	printf 'L 1\n%s\n' "${bad%%:*}" >bad.params
-	refused "params ${bad%%:*}" 1 "bad.params:2: error: " --params bad.params "$B"
-	check "goalsim.params_text ${bad%%:*}" grep -qF "${bad#*:}" err
+	'G 1 2:one value is expected, and then there is 2' 'redcue 1:did you mean reduce?' \
+	'G 8;1 8;2:the sizes do not ascend at 8:2' 'O 8;1 2:no size is before the cost 2' 'copy 8;x:this is no size with its cost, bytes:ns: 8:x' \
+	'G 0;1:this is no size with its cost, bytes:ns: 0:1' "G$(printf ' %d;1' {1..25}):a table has at most 24 sizes, and then there is 25:1"; do
+	text=${bad%%:*}
+	printf 'L 1\n%s\n' "${text//;/:}" >bad.params
+	refused "params $text" 1 "bad.params:2: error: " --params bad.params "$B"
+	check "goalsim.params_text $text" grep -qF "${bad#*:}" err
 done
 refused params_none 1 'none.params: No such file' --params none.params "$B"
 refused measured_none 1 'none.txt: error: No such file' -n 3 --measured none.txt "$B"
