@@ -3,7 +3,7 @@
  * interpret(), and defines the functions declared here. They decide what a register may hold besides a number, what EMIT
  * makes, and how the size of a buffer is stored. In program.c all values are numbers, and the compiler removes the tests
  * for anything else. In lower_concrete.c a register may also hold a term: a value that depends on count, which is not
- * known yet. Freestanding. */
+ * known yet; in backends/sim/alike.c also a value that is not the same on all ranks. Freestanding. */
 #ifndef FORMAT_INTERP_H
 #define FORMAT_INTERP_H
 

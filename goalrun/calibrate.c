@@ -151,8 +151,8 @@ static double gap_of(const struct calibration *c, size_t i)
 	return at_least(0, hop_of(c, i) - small_of(c, ROUND_TRIP));
 }
 
-/* Returns what the bytes of a message cost its sender. In the model an exchange takes max(L, O) + G more than its two overheads; so O is
- * what the bytes add to it, less G, and L. It is at most G, the time of one copy of the bytes, and 0 if it cannot be seen. */
+/* Returns what the bytes of a message cost its sender. In the model an exchange takes max(L, O) + G more than its two overheads. So O
+ * is L plus what the bytes add to an exchange beyond G; at most G, the time of one copy of them; and 0 if it cannot be seen. */
 static double overhead_of(const struct calibration *c, double L, size_t i)
 {
 	const double more = c->total[EXCHANGE][i] - small_of(c, EXCHANGE) - gap_of(c, i);

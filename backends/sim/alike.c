@@ -54,7 +54,7 @@ static bool add_number(struct shape *x, int64_t n)
 	return !__builtin_add_overflow(x->least, n, &x->least) && !__builtin_add_overflow(x->most, n, &x->most);
 }
 
-static bool multiply(struct shape *x, int64_t n)
+static bool multiply_by_number(struct shape *x, int64_t n)
 {
 	x->shifts = false;
 	return n >= 0 && !__builtin_mul_overflow(x->least, n, &x->least) && !__builtin_mul_overflow(x->most, n, &x->most);
@@ -69,7 +69,7 @@ static bool take_modulo(struct shape *x, int64_t n, uint32_t nranks)
 }
 
 /* Sets *x, the shape of the first operand, to that of the result. Returns false if it is not known. */
-static bool combine(int op, struct shape *x, int64_t a, const struct shape *y, int64_t b, uint32_t nranks)
+static bool combine_shapes(int op, struct shape *x, int64_t a, const struct shape *y, int64_t b, uint32_t nranks)
 {
 	const bool first = x->same; /* the second operand is the one that differs */
 
@@ -82,7 +82,7 @@ static bool combine(int op, struct shape *x, int64_t a, const struct shape *y, i
 	case BIN_SUB:
 		return b != INT64_MIN && add_number(x, -b);
 	case BIN_MUL:
-		return multiply(x, first ? a : b);
+		return multiply_by_number(x, first ? a : b);
 	case BIN_MOD:
 		return take_modulo(x, b, nranks);
 	default:
@@ -95,7 +95,7 @@ static int compute(struct machine *m, int64_t *reg, int op, const struct bin_wor
 	const bool binary = op < BIN_NEG;
 	struct shape x = *shape_of(m, w->b), y = binary ? *shape_of(m, w->c) : same;
 
-	if (!(x.same && y.same) && !(binary && combine(op, &x, reg[w->b], &y, reg[w->c], m->args->size)))
+	if (!(x.same && y.same) && !(binary && combine_shapes(op, &x, reg[w->b], &y, reg[w->c], m->args->size)))
 		return NEEDS_NUMBER;
 	run_of(m)->shape[w->a] = x;
 	return apply_arith(op, reg[w->b], reg[w->c], &reg[w->a]);

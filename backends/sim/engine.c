@@ -492,7 +492,7 @@ static int begin_ops(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t 
 }
 
 /* Finds out how a rank begins: once, if all are alike. */
-static int look_at_begin(struct sim *s, const struct sim_rank *r)
+static int find_begin(struct sim *s, const struct sim_rank *r)
 {
 	if (s->begin.known && r->alike)
 		return 0;
@@ -511,7 +511,7 @@ static int begin_rank(struct sim *s, uint32_t rank)
 	int64_t host;
 	int err = s->src->make(s->src->arg, rank, &r);
 
-	err = err ? err : look_at_begin(s, &r);
+	err = err ? err : find_begin(s, &r);
 	if (err || s->begin.waits)
 		return err;
 	host = sim_host_of(s, rank);

@@ -15,8 +15,8 @@
 
 #include <stdbool.h>
 
-/* What bytes cost, in ns: so much each, whole numbers exactly and others in steps of a millionth; or by size. Then `whole` is SIM_BY_SIZE,
- * and costs between two points are interpolated. The line of the last two goes on, and the first one begins at 0. */
+/* What bytes cost, in ns: so much each, whole numbers exactly and others in steps of a millionth; or by size. Then `whole` is
+ * SIM_BY_SIZE, and costs between two points are interpolated. The line of the last two goes on, and the first one begins at 0. */
 struct sim_rate {
 	uint64_t whole, millionths;
 	uint32_t npoints;
