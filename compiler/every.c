@@ -15,17 +15,26 @@
 /* Numbers of ranks up to this one are verified to confirm a counterexample. */
 #define MOST_CONFIRMED 1024u
 
-/* True if the schedule fails at the size and root of a counterexample. The verifier has then reported how. */
-static bool is_confirmed(struct goalc *c, const struct bin *b, const struct verify_asked *some, const struct allranks_result *r)
+/* A case that is verified besides the usual ones. */
+struct case_asked {
+	uint32_t size;
+	int64_t root; /* of a schedule that has one */
+	int64_t count; /* 0: those that are tried for this size */
+};
+
+/* True if the schedule fails in this case. The verifier has then reported how. */
+static bool fails_in(struct goalc *c, const struct bin *b, const struct verify_asked *some, const struct case_asked *x)
 {
-	const struct define root = { .name = "root", .rank = -1, .value = &r->root, .n = 1 };
+	const struct define given[] = { { .name = "root", .rank = -1, .value = &x->root, .n = 1 },
+					{ .name = "count", .rank = -1, .value = &x->count, .n = 1 } };
+	const bool root = b->meta->root != BIN_NONE, count = x->count != 0;
 	struct verify_asked asked = *some;
 	struct verify_result out = { 0 };
 	int err;
 
-	asked.first = asked.last = r->size;
-	asked.defines = &root;
-	asked.ndefines = r->root_matters;
+	asked.first = asked.last = x->size;
+	asked.defines = root ? given : given + 1;
+	asked.ndefines = (size_t)root + count;
 	err = verify_cases(c->diags, b, &asked, &out);
 	verify_result_fini(&out);
 	return err == -ERR_SYNTAX;
@@ -34,30 +43,50 @@ static bool is_confirmed(struct goalc *c, const struct bin *b, const struct veri
 /* Prints the line of the text that an instruction comes from. */
 static void print_line(const struct goalc *c, const struct bin *b, uint32_t insn)
 {
+	FILE *to = goalc_words(c);
+
 	if (insn && c->locs.v.n > insn && c->locs.v.at[insn].line)
-		printf("%s:%" PRIu32 ": ", goal_diags_name(c->diags, c->locs.v.at[insn].file), c->locs.v.at[insn].line);
+		fprintf(to, "%s:%" PRIu32 ": ", goal_diags_name(c->diags, c->locs.v.at[insn].file), c->locs.v.at[insn].line);
 	else if (insn && b->lines && b->lines[insn])
-		printf("line %" PRIu32 ": ", b->lines[insn]);
+		fprintf(to, "line %" PRIu32 ": ", b->lines[insn]);
+}
+
+/* Looks for a counterexample where the solvers have none: at sizes beyond those that are usually tried, with a high root, and with
+ * many elements. */
+static void search_counterexample(struct goalc *c, const struct bin *b, const struct verify_asked *some)
+{
+	static const struct case_asked cases[] = { { 100, 98, 0 }, { 130, 97, 0 }, { 100, 99, 1 << 20 } };
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		if (fails_in(c, b, some, &cases[i])) {
+			fprintf(goalc_words(c), "  the schedule fails for %" PRIu32 " ranks\n", cases[i].size);
+			return;
+		}
 }
 
 static void print_counterexample(struct goalc *c, const struct bin *b, const struct verify_asked *some,
 				 const struct allranks_result *r)
 {
-	if (!r->size)
+	const struct case_asked found = { r->size, r->root, 0 };
+	FILE *to = goalc_words(c);
+
+	if (!r->size) {
+		search_counterexample(c, b, some);
 		return;
-	printf("  the obligation fails for %" PRIu32 " ranks", r->size);
+	}
+	fprintf(to, "  the obligation fails for %" PRIu32 " ranks", r->size);
 	if (r->root_matters)
-		printf(" and root %" PRId64, r->root);
+		fprintf(to, " and root %" PRId64, r->root);
 	if (r->size > MOST_CONFIRMED)
-		printf(", which are too many to verify here\n");
-	else if (is_confirmed(c, b, some, r))
-		printf(", and so does the schedule\n");
+		fprintf(to, ", which are too many to verify here\n");
+	else if (fails_in(c, b, some, &found))
+		fprintf(to, ", and so does the schedule\n");
 	else
-		printf(", but the schedule is right there: the obligation asks for more than is needed\n");
+		fprintf(to, ", but the schedule is right there: the obligation asks for more than is needed\n");
 }
 
 /* Prints the parameters for whose values the proof holds. The root can be any rank, and a buffer can be in place or not. */
-static void print_params(const struct bin *b)
+static void print_params(const struct bin *b, FILE *to)
 {
 	const char *before = "; ";
 
@@ -66,21 +95,22 @@ static void print_params(const struct bin *b)
 
 		if (i == b->meta->root || !p->has_default || !strcmp(bin_str(b, p->name), "inplace"))
 			continue;
-		printf("%s%s", before, bin_str(b, p->name));
+		fprintf(to, "%s%s", before, bin_str(b, p->name));
 		if (p->has_default == BIN_NUMBER)
-			printf(" = %" PRId64, p->value);
+			fprintf(to, " = %" PRId64, p->value);
 		else
-			printf(" by default");
+			fprintf(to, " by default");
 		before = ", ";
 	}
 }
 
-int goalc_verify_every(struct goalc *c, const struct bin *b, const struct verify_asked *some)
+int goalc_verify_every(struct goalc *c, const struct bin *b, const struct verify_asked *some, struct bin_proof *proof)
 {
 	const struct allranks_asked asked = { .solver = c->solver,
 					      .seconds = c->solver_time ? (unsigned)c->solver_time : SOLVER_TIME,
 					      .dir = c->smt };
 	const char *name = bin_str(b, b->meta->name);
+	FILE *to = goalc_words(c);
 	struct allranks_result r;
 
 	progress_begin_thread(&c->progress, "goalc");
@@ -91,15 +121,16 @@ int goalc_verify_every(struct goalc *c, const struct bin *b, const struct verify
 	}
 	progress_end(&c->progress);
 	if (r.proved) {
-		printf("%s: proved for every number of ranks below 2^31%s (%u obligations, %u by a solver)", name,
-		       r.asserts ? " that its assertions allow" : "", r.obligations, r.asked);
-		print_params(b);
-		printf("\n");
+		fprintf(to, "%s: proved for every number of ranks below 2^31%s (%u obligations, %u by a solver)", name,
+			r.asserts ? " that its assertions allow" : "", r.obligations, r.asked);
+		print_params(b, to);
+		fprintf(to, "\n");
+		*proof = (struct bin_proof){ .obligations = r.hash, .n = r.obligations };
 		return option_flush("goalc");
 	}
-	printf("%s: not proved for every number of ranks: ", name);
+	fprintf(to, "%s: not proved for every number of ranks: ", name);
 	print_line(c, b, r.insn);
-	printf("%s\n", r.why);
+	fprintf(to, "%s\n", r.why);
 	print_counterexample(c, b, some, &r);
 	option_flush("goalc");
 	return EXIT_FAULT;

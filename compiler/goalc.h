@@ -12,6 +12,8 @@
 #include "util/file.h"
 #include "util/progress.h"
 
+#include <stdio.h>
+
 /* Each run of goalc does one of these. */
 enum action { COMPILE, VERIFY, STATS, DUMP, EMIT_GOAL, EMIT_DOT, EMIT_JSON, EMIT_PROMELA, EMIT_LOGGOPSIM, SELECT, CHECK_TABLE, MODEL, LIST_CHECKS, LIST_PASSES };
 
@@ -55,6 +57,12 @@ static inline int no_memory(void)
 	return option_no_memory("goalc");
 }
 
+/* Where words are printed. A binary on standard output is alone there. */
+static inline FILE *goalc_words(const struct goalc *c)
+{
+	return c->output && option_is_dash(c->output) ? stderr : stdout;
+}
+
 /* ---- options.c ---- */
 
 /* Parses the command line and returns an exit status. Sets *done if goalc has nothing more to do, as after --help. */
@@ -65,8 +73,8 @@ struct compile_options goalc_compile_options(const struct goalc *c);
 /* ---- every.c ---- */
 
 /* Proves the schedule for every number of ranks, after it has been verified for some, and prints the outcome. Returns an exit
- * status. */
-int goalc_verify_every(struct goalc *c, const struct bin *b, const struct verify_asked *some);
+ * status. If that is 0, *proof is what the binary is to record. */
+int goalc_verify_every(struct goalc *c, const struct bin *b, const struct verify_asked *some, struct bin_proof *proof);
 
 /* ---- check_table.c ---- */
 

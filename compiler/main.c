@@ -106,12 +106,14 @@ static void note_size(void *arg, uint32_t size)
 	progress_set(&c->progress, "%s: %u ranks", option_source(c->input), size);
 }
 
-/* Writes the binary, with the numbers of ranks for which it is proved. */
-static int write_proved(const struct goalc *c, const struct verify_result *r)
+/* Writes the binary, with the numbers of ranks for which it is proved, or with a proof for all. */
+static int write_proved(const struct goalc *c, const struct verify_result *r, struct bin_proof *proof)
 {
 	size_t size;
 	void *image;
-	int err = bin_record(c->image, c->size, r->sizes.at, r->sizes.n, &image, &size), rc = EXIT_OK;
+	int err = proof ? bin_record_all(c->image, c->size, proof, &image, &size) :
+			  bin_record(c->image, c->size, r->sizes.at, r->sizes.n, &image, &size);
+	int rc = EXIT_OK;
 
 	if (err)
 		return no_memory();
@@ -151,7 +153,7 @@ static void keep_memory(void)
 	mallopt(M_TOP_PAD, 4 << 20);
 }
 
-/* Prints what is proved, as text or as JSON. A binary on standard output is alone there. */
+/* Prints what is proved, as text or as JSON. */
 static int print_verified(const struct goalc *c, const struct bin *b, const struct verify_proofs *all, const char *said)
 {
 	char *json = NULL;
@@ -159,7 +161,7 @@ static int print_verified(const struct goalc *c, const struct bin *b, const stru
 	if (c->json && goalc_verified_json(c, b, all, said, &json))
 		return no_memory();
 	if (json || said)
-		fputs(json ? json : said, c->output && option_is_dash(c->output) ? stderr : stdout);
+		fputs(json ? json : said, goalc_words(c));
 	free(json);
 	return option_flush("goalc");
 }
@@ -176,6 +178,7 @@ static int verify_input(struct goalc *c)
 				      .progress = note_size,
 				      .progress_arg = c };
 	struct verify_proofs proofs = { 0 };
+	struct bin_proof proof;
 	char *text = NULL;
 	struct bin b;
 	int err = bin_open(&b, c->image, c->size), rc = EXIT_FAULT;
@@ -193,14 +196,16 @@ static int verify_input(struct goalc *c)
 	err = err ? err : verify_values_text(&b, option_source(c->input), &proofs, &text);
 	if (!err)
 		rc = is_claim_proved(c, &b, &proofs.v.at[0].r) ? EXIT_OK : EXIT_FAULT;
-	if (!err && !rc && c->output)
-		rc = write_proved(c, &proofs.v.at[0].r);
+	if (!err && !rc && c->output && !c->every)
+		rc = write_proved(c, &proofs.v.at[0].r, NULL);
 	if (err == -ERR_NOMEM)
 		no_memory();
 	else
 		rc |= print_verified(c, &b, &proofs, text);
 	if (!err && !rc && c->every)
-		rc = goalc_verify_every(c, &b, &asked);
+		rc = goalc_verify_every(c, &b, &asked, &proof);
+	if (!err && !rc && c->every && c->output)
+		rc = write_proved(c, NULL, &proof);
 	verify_proofs_fini(&proofs);
 	free(text);
 	return rc;

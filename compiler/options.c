@@ -235,8 +235,8 @@ static int check_every(const struct goalc *c)
 {
 	if (c->every && c->action != VERIFY)
 		return usage("-n takes a number of ranks; all is for --verify");
-	if (c->every && (c->output || c->json || c->passes || c->defines.v.n))
-		return usage("-n all does not go with -o, -D, -T and --json");
+	if (c->every && (c->json || c->passes || c->defines.v.n))
+		return usage("-n all does not go with -D, -T and --json");
 	if (!c->every && (c->solver || c->solver_time || c->smt))
 		return usage("--solver, --solver-time and --smt go with -n all");
 	return 0;

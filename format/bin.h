@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define BIN_MAGIC "\x89GSB\r\n\x1a\n"
-#define BIN_VERSION 8u
+#define BIN_VERSION 9u
 /* The field min_reader of a binary is the highest of these versions that it needs. */
 #define BIN_MIN_READER 1u /* needed by any binary */
 #define BIN_RESULT_READER 2u /* needed by a result, calls, the flag commutative, or a buffer that may be in place */
@@ -37,6 +37,7 @@
 #define BIN_ASSERT_READER 6u /* needed by the instructions ASSERT, LENGTH and COPYIN */
 #define BIN_GIVEN_READER 7u /* needed by the instruction GIVEN, and so by a computed default */
 #define BIN_REPRODUCIBLE_READER 8u /* needed by the flag reproducible */
+#define BIN_PROOF_READER 9u /* needed by PROOF */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX
@@ -88,6 +89,7 @@ enum bin_section_type {
 	BIN_S_TARGET, /* one struct bin_target */
 	BIN_S_QDIR, /* array of struct bin_dir, as DIR but without rows of results; offsets into QUEUES are in units of 8 bytes */
 	BIN_S_QUEUES, /* a part for each row of QDIR, see struct bin_queues */
+	BIN_S_PROOF, /* one struct bin_proof; only in a program, and PROVED is then 1 to INT32_MAX; optional */
 	BIN_S_TYPES
 };
 
@@ -265,6 +267,14 @@ struct bin_proved {
 	uint32_t first, last;
 };
 
+/* A proof for every number of ranks. */
+struct bin_proof {
+	uint64_t program; /* bin_program_sum: the proof is about this program */
+	uint64_t obligations; /* sum of the XXH64 of the obligations' texts */
+	uint32_t n; /* number of obligations */
+	uint32_t zero;
+};
+
 #define BIN_SIZE(type, n) _Static_assert(sizeof(type) == (n), #type)
 BIN_SIZE(struct bin_header, 48);
 BIN_SIZE(struct bin_section, 24);
@@ -284,5 +294,6 @@ BIN_SIZE(struct bin_op16, 8);
 BIN_SIZE(struct bin_op32, 12);
 BIN_SIZE(struct bin_op_debug, 8);
 BIN_SIZE(struct bin_proved, 8);
+BIN_SIZE(struct bin_proof, 24);
 
 #endif

@@ -63,6 +63,7 @@ static int find_sections(struct bin *b, const void *where[BIN_S_TYPES], uint64_t
 		[BIN_S_TARGET] = sizeof(struct bin_target),
 		[BIN_S_QDIR] = sizeof(struct bin_dir),
 		[BIN_S_QUEUES] = 8,
+		[BIN_S_PROOF] = sizeof(struct bin_proof),
 	};
 	const struct bin_header *h = (const struct bin_header *)(const void *)b->base;
 	const struct bin_section *s = (const struct bin_section *)(const void *)(h + 1);
@@ -388,6 +389,13 @@ static int check_shared(const struct bin *b)
 	return 0;
 }
 
+/* True if the proof is one of this program, for all numbers of ranks. */
+static bool proof_ok(const struct bin *b, uint64_t n)
+{
+	return n == 1 && !b->proof->zero && b->nproved == 1 && b->proved->first == 1 && b->proved->last == INT32_MAX &&
+	       b->proof->program == bin_program_sum((const struct bin_header *)(const void *)b->base);
+}
+
 int bin_open(struct bin *b, const void *image, size_t size)
 {
 	const void *at[BIN_S_TYPES] = { 0 };
@@ -433,6 +441,7 @@ int bin_open(struct bin *b, const void *image, size_t size)
 	b->ranks_len = n[BIN_S_RANKS] * 4;
 	b->proved = at[BIN_S_PROVED];
 	b->nproved = (uint32_t)n[BIN_S_PROVED];
+	b->proof = at[BIN_S_PROOF];
 	err = check_tables(b);
 	if (err)
 		return err;
@@ -442,7 +451,9 @@ int bin_open(struct bin *b, const void *image, size_t size)
 	if (parametric ? at[BIN_S_EXPRS] || at[BIN_S_CLASSES] || at[BIN_S_DIR] || at[BIN_S_RANKS] ||
 				 at[BIN_S_OPDEBUG] || at[BIN_S_TARGET] || at[BIN_S_QDIR] || at[BIN_S_QUEUES] :
 			 at[BIN_S_CODE] || at[BIN_S_CONSTS] || at[BIN_S_TMPLS] || at[BIN_S_DEPS] ||
-				 at[BIN_S_LINES] || at[BIN_S_WINDOWS] || at[BIN_S_CALLS])
+				 at[BIN_S_LINES] || at[BIN_S_WINDOWS] || at[BIN_S_CALLS] || at[BIN_S_PROOF])
+		return -ERR_CORRUPT;
+	if (at[BIN_S_PROOF] && !proof_ok(b, n[BIN_S_PROOF]))
 		return -ERR_CORRUPT;
 	if (at[BIN_S_LINES]) {
 		if (n[BIN_S_LINES] != b->ncode)

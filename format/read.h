@@ -47,6 +47,7 @@ struct bin {
 	const uint32_t *debug_base; /* first record of `debug` for each row of DIR, or NULL */
 	const struct bin_op_debug *debug;
 	const struct bin_proved *proved;
+	const struct bin_proof *proof; /* NULL: not proved for every number of ranks */
 	const struct bin_target *target; /* NULL if the binary has no command queues */
 	const struct bin_dir *qdir;
 	const unsigned char *queues;
@@ -154,9 +155,13 @@ struct bin_posts {
 };
 struct bin_posts bin_posts(const struct bin *b, uint32_t dir_row);
 
-/* bin_sum returns the XXH32 of len bytes, with seed 0. bin_header_sum returns the XXH32 of a header and its section table. */
+/* bin_sum returns the XXH32 of len bytes, with seed 0, and bin_sum64 their XXH64. bin_header_sum returns the XXH32 of a header and its section table. */
 uint32_t bin_sum(const void *p, size_t len);
+uint64_t bin_sum64(const void *p, size_t len);
 uint32_t bin_header_sum(const struct bin_header *h);
+/* Returns a hash of all sections that say what a parametric schedule does: XXH64 of one section after the other. The seed of each is
+ * the hash of those before it plus its type. */
+uint64_t bin_program_sum(const struct bin_header *h);
 
 /* Carries out an ARITH instruction. Returns 0, -ERR_OVERFLOW, -ERR_DIVZERO or -ERR_DOMAIN. */
 int bin_arith(int op, int64_t x, int64_t y, int64_t *out);

@@ -18,6 +18,7 @@ struct allranks_result {
 	bool asserts; /* assertions of the schedule limit the sizes */
 	unsigned obligations; /* number of obligations that were proved */
 	unsigned asked; /* number of these for which a solver was needed */
+	uint64_t hash; /* sum of the XXH64 of the texts of all obligations */
 	/* If it is not proved: */
 	uint32_t insn; /* the instruction that stands in the way */
 	char why[200];

@@ -315,13 +315,15 @@ static char *obligation_text(struct proof *p, const struct obligation *o, int64_
 	return s;
 }
 
-/* Keeps the text of an obligation, if that is asked for. */
+/* Adds an obligation to the hash, and keeps its text if that is asked for. */
 static void keep_obligation(struct proof *p, const struct obligation *o)
 {
-	char *s = p->asked->dir ? obligation_text(p, o, SITES_MOST_RANKS) : NULL;
+	char *s = obligation_text(p, o, SITES_MOST_RANKS);
 
-	if (s)
-		keep_text(p, o, s);
+	if (!s)
+		return;
+	p->out->hash += bin_sum64(s, strlen(s));
+	keep_text(p, o, s);
 	free(s);
 }
 

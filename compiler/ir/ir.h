@@ -180,8 +180,9 @@ int64_t ir_image_class(struct ir_image *im, const struct bin_class *c);
  * out of im. */
 int ir_image_finish(struct ir_image *im, bool debug, void **image, size_t *size);
 
-/* Returns in *out a copy of a binary, owned by the caller, that records the numbers of ranks for which it is proved.
- * `sizes` is ascending. */
+/* Each returns in *out a copy of a binary, owned by the caller. bin_record records the numbers of ranks for which it is proved,
+ * which ascend, and bin_record_all that it is proved for all; it sets proof->program. */
 int bin_record(const void *image, size_t size, const uint32_t *sizes, size_t n, void **out, size_t *out_size);
+int bin_record_all(const void *image, size_t size, struct bin_proof *proof, void **out, size_t *out_size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Adds the record of a proof, section PROVED, to a binary. The other sections stay as they are, and all sections stay
+ * Adds the record of a proof, sections PROVED and PROOF, to a binary. The other sections stay as they are, and all sections stay
  * in order of their types. */
 #include "compiler/ir/ir.h"
 #include "util/align.h"
@@ -21,6 +21,17 @@ static size_t merge_sizes(const uint32_t *sizes, size_t n, struct bin_proved *ou
 	return k;
 }
 
+/* A section that is added. */
+struct added {
+	struct bin_section row;
+	const void *bytes;
+};
+
+static struct added added_section(enum bin_section_type type, const void *bytes, size_t len)
+{
+	return (struct added){ .row = { .type = type, .len = len, .check = bin_sum(bytes, len) }, .bytes = bytes };
+}
+
 /* Appends a section: fills in its row of the table, stores its bytes after *end, and advances *end. */
 static void append_section(char *image, struct bin_section *to, const struct bin_section *s, const void *bytes,
 			   size_t *end)
@@ -31,42 +42,67 @@ static void append_section(char *image, struct bin_section *to, const struct bin
 	*end = to->off + to->len;
 }
 
-int bin_record(const void *image, size_t size, const uint32_t *sizes, size_t n, void **out, size_t *out_size)
+/* Copies a binary without the record of an earlier proof, and adds n sections, which ascend. */
+static int copy_with(const void *image, size_t size, const struct added *added, unsigned n, uint16_t reader, void **out,
+		     size_t *out_size)
 {
 	const struct bin_header *was = image;
-	const struct bin_section *from = (const struct bin_section *)(const void *)(was + 1);
-	const size_t room = align_up(size, 8) + sizeof *from + align_up(n * sizeof(struct bin_proved), 8);
-	struct bin_proved *proved = mem_alloc(n * sizeof *proved);
-	char *p = mem_calloc(1, room);
-	struct bin_header *h = (struct bin_header *)(void *)p;
-	struct bin_section *to = (struct bin_section *)(void *)(h + 1), mine = { .type = BIN_S_PROVED };
-	uint32_t before = 0, i;
-	size_t end;
+	const struct bin_section *from = (const struct bin_section *)(const void *)(was + 1), *last = from + was->nsections;
+	size_t room = align_up(size, 8), end;
+	struct bin_header *h;
+	struct bin_section *to;
+	uint32_t kept = 0;
 
-	if (!p || !proved) {
-		free(proved);
-		free(p);
+	for (unsigned i = 0; i < n; i++)
+		room += sizeof *from + align_up(added[i].row.len, 8);
+	h = mem_calloc(1, room);
+	if (!h)
 		return -ERR_NOMEM;
-	}
-	mine.len = merge_sizes(sizes, n, proved) * sizeof *proved;
-	mine.check = bin_sum(proved, mine.len);
 	*h = *was;
-	while (before < was->nsections && from[before].type < BIN_S_PROVED)
-		before++;
-	i = before + (before < was->nsections && from[before].type == BIN_S_PROVED); /* skips the record of an earlier proof */
-	h->nsections = before + 1 + was->nsections - i;
+	to = (struct bin_section *)(void *)(h + 1);
+	for (const struct bin_section *s = from; s < last; s++)
+		kept += s->type != BIN_S_PROVED && s->type != BIN_S_PROOF;
+	h->nsections = kept + n;
 	end = sizeof *h + h->nsections * sizeof *to;
-	for (uint32_t k = 0; k < before; k++)
-		append_section(p, to++, &from[k], (const char *)image + from[k].off, &end);
-	append_section(p, to++, &mine, proved, &end);
-	for (; i < was->nsections; i++)
-		append_section(p, to++, &from[i], (const char *)image + from[i].off, &end);
+	for (; from < last; from++) {
+		if (from->type == BIN_S_PROVED || from->type == BIN_S_PROOF)
+			continue;
+		for (; n && added->row.type < from->type; added++, n--)
+			append_section((char *)h, to++, &added->row, added->bytes, &end);
+		append_section((char *)h, to++, from, (const char *)image + from->off, &end);
+	}
+	for (; n; added++, n--)
+		append_section((char *)h, to++, &added->row, added->bytes, &end);
 	h->size = end;
-	if (h->min_reader < BIN_PROVED_READER)
-		h->min_reader = BIN_PROVED_READER;
+	if (h->min_reader < reader)
+		h->min_reader = reader;
 	h->check = bin_header_sum(h);
-	free(proved);
-	*out = p;
-	*out_size = h->size;
+	*out = h;
+	*out_size = end;
 	return 0;
+}
+
+int bin_record(const void *image, size_t size, const uint32_t *sizes, size_t n, void **out, size_t *out_size)
+{
+	struct bin_proved *proved = mem_alloc(n * sizeof *proved);
+	struct added mine;
+	int err;
+
+	if (!proved)
+		return -ERR_NOMEM;
+	mine = added_section(BIN_S_PROVED, proved, merge_sizes(sizes, n, proved) * sizeof *proved);
+	err = copy_with(image, size, &mine, 1, BIN_PROVED_READER, out, out_size);
+	free(proved);
+	return err;
+}
+
+int bin_record_all(const void *image, size_t size, struct bin_proof *proof, void **out, size_t *out_size)
+{
+	static const struct bin_proved all = { 1, INT32_MAX };
+
+	proof->program = bin_program_sum(image);
+	const struct added mine[] = { added_section(BIN_S_PROVED, &all, sizeof all),
+				      added_section(BIN_S_PROOF, proof, sizeof *proof) };
+
+	return copy_with(image, size, mine, 2, BIN_PROOF_READER, out, out_size);
 }

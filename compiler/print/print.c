@@ -458,7 +458,11 @@ int print_dump(const struct bin *b, const struct ir_graph *g, char **out)
 			text_add(&t, "-%u", b->proved[i].last);
 	}
 	if (b->nproved)
-		text_add(&t, " ranks\n");
+		text_add(&t, " ranks");
+	if (b->proof)
+		text_add(&t, ", by %" PRIu32 " obligations with the sum %016" PRIx64, b->proof->n, b->proof->obligations);
+	if (b->nproved)
+		text_add(&t, "\n");
 	if (*bin_str(b, m->passes))
 		text_add(&t, "passes at bind: %s\n", bin_str(b, m->passes));
 	for (uint32_t i = 0; i < b->nbuffers; i++)

@@ -157,6 +157,19 @@ proves()
 	check "allranks.proves.$1.text" grep -q "^$1: proved for every number of ranks below 2^31 (" "$TMP/out"
 }
 
+# What is proved is recorded, and a proof for some sizes takes its place. A binary on stdout is alone there.
+RECORD='^proved for 1-2147483647 ranks, by [0-9]* obligations with the sum [0-9a-f]{16}$'
+every schedules/scatter_linear.goal -o "$TMP/all.bin"
+check allranks.record grep -qE "$RECORD" <(goalc --dump "$TMP/all.bin")
+goalc --verify -n all schedules/scatter_linear.goal -o - 2>"$TMP/err" | cmp -s - "$TMP/all.bin"
+check allranks.record.stdout [ $? -eq 0 ]
+check allranks.record.stderr grep -q '^scatter_linear: proved for every number of ranks' "$TMP/err"
+goalc --verify -n 3 "$TMP/all.bin" -o "$TMP/some.bin" >"$TMP/out"
+check allranks.record.replaced grep -qx 'proved for 3 ranks' <(goalc --dump "$TMP/some.bin")
+sed 's/for k = 1 to p - 1 {/for k = 1 to p - 1 - (p > 64) {/' schedules/scatter_linear.goal >"$TMP/wrong.goal"
+every "$TMP/wrong.goal" -o "$TMP/wrong.bin"
+check allranks.record.wrong [ $? -eq 1 -a ! -e "$TMP/wrong.bin" ]
+
 SOLVER=$(command -v cvc5 >/dev/null && echo cvc5 || echo z3)
 ASKED='bcast_linear scan_chain'
 if [ "${SWEEP:-}" = all ]; then

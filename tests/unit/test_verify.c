@@ -364,6 +364,44 @@ static void sizes_are_kept(void)
 	goal_diags_free(d);
 }
 
+/* A proof for all numbers of ranks belongs to its program, and a proof for some takes its place. */
+static void proof_is_of_program(void)
+{
+	static const char text[] = "schedule s\nrank r of p { nop }\n", other[] = "schedule s\nrank r of p { nop; nop }\n";
+	static const uint32_t sizes[] = { 4 };
+	struct goal_diags *d = goal_diags_new();
+	struct compile_options o = { .unchecked = true };
+	struct bin_proof proof = { .obligations = 5, .n = 3 }, theirs = proof;
+	void *image, *foreign, *all, *some, *mixed;
+	size_t size, foreign_size, more, less, same;
+	struct bin_section *last;
+	struct bin_proof *at;
+	struct bin b;
+
+	CU_ASSERT_FATAL(!compile_text(d, "t.goal", text, strlen(text), &o, &image, &size));
+	CU_ASSERT_FATAL(!compile_text(d, "t.goal", other, strlen(other), &o, &foreign, &foreign_size));
+	CU_ASSERT_FATAL(!bin_record_all(image, size, &proof, &all, &more));
+	CU_ASSERT_FATAL(!bin_check(all, more) && !bin_open(&b, all, more));
+	CU_ASSERT(b.nproved == 1 && b.proved->first == 1 && b.proved->last == INT32_MAX);
+	CU_ASSERT(b.proof && b.proof->obligations == 5 && b.proof->n == 3);
+	CU_ASSERT_FATAL(!bin_record(all, more, sizes, 1, &some, &less));
+	CU_ASSERT(!bin_open(&b, some, less) && !b.proof && b.nproved == 1 && b.proved->first == 4);
+	CU_ASSERT_FATAL(!bin_record_all(foreign, foreign_size, &theirs, &mixed, &same));
+	CU_ASSERT(theirs.program != proof.program);
+	last = (struct bin_section *)(void *)((struct bin_header *)all + 1) + ((struct bin_header *)all)->nsections - 1;
+	at = (struct bin_proof *)(void *)((char *)all + last->off);
+	at->program = theirs.program;
+	last->check = bin_sum(at, last->len);
+	((struct bin_header *)all)->check = bin_header_sum(all);
+	CU_ASSERT(bin_open(&b, all, more) == -ERR_CORRUPT);
+	free(image);
+	free(foreign);
+	free(all);
+	free(some);
+	free(mixed);
+	goal_diags_free(d);
+}
+
 /* ---- multiples ---- */
 
 /* With count 2, 6 or 7. */
@@ -458,6 +496,7 @@ static void multiples_are_exact(void)
 static const struct unit_test tests[] = {
 	{ "multiples_are_exact", multiples_are_exact },
 	{ "sizes_are_kept", sizes_are_kept },
+	{ "proof_is_of_program", proof_is_of_program },
 	{ "terms_are_kept_once", terms_are_kept_once },
 	{ "terms_that_are_wanted", terms_that_are_wanted },
 	{ "terms_that_commute", terms_that_commute },
