@@ -25,19 +25,19 @@ enum what { EMPTY, ROUND_TRIP, EXCHANGE, COPY, REDUCE, ONE, SEVERAL, WHATS };
 static const struct {
 	const char *name, *k, *text; /* k: a value of -D, or NULL */
 } schedules[WHATS] = {
-	[EMPTY] = { "a start without ops", NULL, "schedule empty\nbuffer in a[count]\nrank r of p { }\n" },
+	[EMPTY] = { "a start without ops", NULL, "schedule empty\nbuffer in x[count]\nrank r of p { }\n" },
 	[ROUND_TRIP] = { "round trips", NULL,
-			 "schedule round_trip\nbuffer in a[count]\nbuffer out b[count]\nrank r of p {\n if p == 2 {\n"
-			 "  out: send a to 1 - r\n  got: recv b from 1 - r\n  if r == 1 { out requires got }\n }\n}\n" },
+			 "schedule round_trip\nbuffer in x[count]\nbuffer out y[count]\nrank r of p {\n if p == 2 {\n"
+			 "  out: send x to 1 - r\n  got: recv y from 1 - r\n  if r == 1 { out requires got }\n }\n}\n" },
 	[EXCHANGE] = { "exchanges", NULL,
-		       "schedule exchange\nbuffer in a[count]\nbuffer out b[count]\nrank r of p {\n if p == 2 {\n"
-		       "  send a to 1 - r\n  recv b from 1 - r\n }\n}\n" },
-	[COPY] = { "copies", NULL, "schedule copying\nbuffer in a[count]\nbuffer out b[count]\nrank r of p { copy a into b }\n" },
+		       "schedule exchange\nbuffer in x[count]\nbuffer out y[count]\nrank r of p {\n if p == 2 {\n"
+		       "  send x to 1 - r\n  recv y from 1 - r\n }\n}\n" },
+	[COPY] = { "copies", NULL, "schedule copying\nbuffer in x[count]\nbuffer out y[count]\nrank r of p { copy x into y }\n" },
 	[REDUCE] = { "reductions", NULL,
-		     "schedule reducing\nbuffer in a[count]\nbuffer inout b[count]\nrank r of p { reduce a into b }\n" },
+		     "schedule reducing\nbuffer in x[count]\nbuffer inout y[count]\nrank r of p { reduce x into y }\n" },
 #define ONE_WAY                                                                                                                       \
-	"schedule one_way(k = 1)\nbuffer in a[k * count]\nbuffer out b[k * count]\nrank r of p {\n for i = 0 to p == 2 ? k - 1 : -1 {\n" \
-	"  if r == 0 { send a[i * count +: count] to 1 } else { recv b[i * count +: count] from 0 }\n }\n}\n"
+	"schedule one_way(k = 1)\nbuffer in x[k * count]\nbuffer out y[k * count]\nrank r of p {\n for i = 0 to p == 2 ? k - 1 : -1 {\n" \
+	"  if r == 0 { send x[i * count +: count] to 1 } else { recv y[i * count +: count] from 0 }\n }\n}\n"
 	[ONE] = { "a message", "k=1", ONE_WAY },
 	[SEVERAL] = { "several messages", "k=9", ONE_WAY },
 };

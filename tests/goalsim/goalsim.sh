@@ -253,7 +253,7 @@ sim -n 1 "$S/bcast_binomial.goal" --svg t.svg
 check goalsim.timeline_empty [ $? -eq 0 -a "$(tail -n 1 t.svg)" = '</svg>' -a "$(grep -c 'bcast_binomial.goal, 1 rank<' t.svg)" = 1 ]
 # A picture says what was simulated, on which machine.
 sim -n 4 "$S/reduce_binomial.goal" --count 2k --type double --reduce 0.5 --noise uniform:10 --start exponential:20 --svg t.svg
-check goalsim.timeline_machine grep -q '>simulated in the LogGOPS model: latency L 2500, .*; copy 0, reduction 0.5 ns a byte<' t.svg
+check goalsim.timeline_machine grep -q '>simulated in the LogGOPS model: latency L 2500, .*; copy 0 ns a byte, reduction 0.5 ns a byte<' t.svg
 check goalsim.timeline_what grep -qF '>blocks of 16 KiB; ranks start 20 ns later on average, exponential; ops and messages end 0 to 10 ns later, uniform; seed 0<' t.svg
 
 # ---- imbalance ----
