@@ -192,11 +192,12 @@ check "goalsim.sweep_json_keys" [ "$(report cases.1.ranks cases.1.once cases.1.l
 # traced NAME OPS ARGS... : a trace that is right, and that has the end of the simulation
 traced()
 {
-	local name=$1 ops=$2
+	local name=$1 ops=$2 rc
 
 	shift 2
 	sim --trace t.json "$@" && "$BUILD/tests/trace-check" t.json 1 "$ops" >got
-	check "goalsim.trace_$name $(cat got err)" [ $? -eq 0 ]
+	rc=$?
+	check "goalsim.trace_$name $(cat got err)" [ $rc -eq 0 ]
 }
 traced broadcast 8 -n 5 "$S/bcast_binomial.goal"
 traced alltoall 28 -n 4 "$S/alltoall_linear.goal" --count 3 --type double

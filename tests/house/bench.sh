@@ -62,7 +62,8 @@ if [ "$(bash -c '. bench/lib.sh; echo ${#CPUS[@]}')" -ge 2 ]; then
 	printf 'L 300\no 20\nG 0.03\n' >"$TMP/params"
 	OUT=$TMP/exp RANKS=3 BYTES=4096 ITERS=2 RUNS=2 SPLITS='0 1' LIBRARIES='' SIZES='8 4096' SCHEDULES='bcast_binomial scan_chain' \
 		PARAMS=$TMP/params timeout 240 bash bench/experiment.sh iscan bcast steals predict >"$TMP/out" 2>"$TMP/err"
-	check "bench.experiments $(head -n 1 "$TMP/err")" [ $? -eq 0 -a "$(wc -l <"$TMP/out")" -eq 4 ]
+	rc=$?
+	check "bench.experiments $(head -n 1 "$TMP/err")" [ $rc -eq 0 -a "$(wc -l <"$TMP/out")" -eq 4 ]
 	check "bench.predicts $(tail -n 1 "$TMP/exp/predict.txt")" [ "$(grep -c '^# .*bytes: measured .* us, simulated ' "$TMP/exp/predict.txt")" -eq 4 -a \
 		-z "$(face "$TMP/exp/predict.svg")" -a -n "$(grep '^# median of the relative errors: [0-9]* %' "$TMP/exp/predict.txt")" ]
 	for e in iscan bcast steals; do
