@@ -16,16 +16,21 @@ FNR == NR {
 }
 
 FNR == 1 {
-	always = split("p > 64;p == 100;r == 77;r * 2^25 >= 2^31", conditions, ";")
-	if (text ~ /\(root = /)
-		conditions[++always] = "root > 70"
-	if (text ~ /count/)
-		conditions[++always] = "count >= 2^20"
 	late = text ~ /3\^k/ ? "k >= 4" : text ~ /2\^k/ ? "k >= 7" : ""
+}
+
+/^schedule / {
+	inside = 0
+	has_root = /\(root = /
 }
 
 /^rank / {
 	inside = 1
+	always = split("p > 64;p == 100;" $2 " == 77;" $2 " * 2^25 >= 2^31", conditions, ";")
+	if (has_root)
+		conditions[++always] = "root > 70"
+	if (text ~ /count/)
+		conditions[++always] = "count >= 2^20"
 	next
 }
 
