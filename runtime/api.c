@@ -90,7 +90,7 @@ static void ring_own(const struct mpix_sched_request *req)
 }
 
 /* Makes progress on those ops of a request that the rank's own threads carry out. Returns false if somebody else holds the
- * turn. w: the wait, or NULL in a test. calls: BE_CALLS, or 0 if this thread must not call transports. */
+ * turn, who may not look at the request again before this thread sleeps. w: the wait, or NULL in a test. calls: BE_CALLS, or 0 if this thread must not call transports. */
 static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w, unsigned calls)
 {
 	uint64_t moved;
@@ -100,7 +100,7 @@ static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w, unsign
 	if (has_comm_core(req) && !(atomic_load_explicit(&req->turn->pending, memory_order_relaxed) & BE_APP))
 		return true;
 	if (!rt_take(req))
-		return false;
+		return atomic_load(&req->watched_by_holder);
 	moved = req->bound->moved;
 	rt_advance(req, (own_part(req) & ~(unsigned)BE_CALLS) | calls);
 	moved = req->bound->moved - moved;
@@ -394,12 +394,15 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		}
 		if (helps_others(req))
 			help_others(req, &w);
-		if (w.armed)
+		if (w.armed) {
+			atomic_store(&req->watched_by_holder, true);
 			note_alarm(&w, req);
+		}
 		drive_others(req, &w);
 		due = rt_wait_step(&w, alone ? MOST_SPINS : 1);
 		if (due == RT_AGAIN)
 			continue;
+		atomic_store(&req->watched_by_holder, false);
 		if (due == RT_SLEEP) {
 			rt_give(req);
 			rt_wait_sleep(&w);
@@ -408,6 +411,8 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		check_request(req);
 		hold_request(req);
 	}
+	if (w.armed)
+		atomic_store(&req->watched_by_holder, false);
 	rt_wait_finish(&w);
 	/* The last poll may have taken messages of other requests from the device. A thread that sleeps on the device's
 	 * descriptor does not notice that, so it is woken. */

@@ -41,6 +41,9 @@ struct mpix_sched_request {
 	const struct be_ops *be;
 	struct be_bound *bound;
 	struct be_turn *turn; /* turn of the request, from `bound`; NULL until `bound` is made */
+	/* A thread that is about to sleep in its wait for the request holds the turn, and will look at the request once more. So other
+	 * threads of the rank may sleep although they could not take the turn. */
+	_Atomic bool watched_by_holder;
 	bool helped; /* other threads than the rank's own make progress on it, too (be_bind.helped) */
 	size_t fragment; /* bytes of a fragment of large copies, in which a waiting rank joins; 0: not split (be_bind.fragment) */
 	struct rt_driver *driver; /* driver that makes progress on the bound request; NULL if it is not helped */

@@ -4,7 +4,7 @@
 set -u
 . "$(dirname "$0")/../lib.sh"
 program rt 300 "$BUILD/tests/rt-cases"
-program rt.sizes 60 "$BUILD/tests/rt-sizes"
+program rt.sizes 300 "$BUILD/tests/rt-sizes"
 
 # lie NAME RANKS TEXT [NAME=V,V]... : the schedule on standard input has buffers of its collective's sizes for a count of 63
 # and others for 64: it is refused, with TEXT, as a text, as what goalc makes of that, and as what it makes for so many ranks
