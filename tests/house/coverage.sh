@@ -21,7 +21,10 @@ scripts=(
 )
 if [ "${SWEEP:-}" = all ]; then
 	scripts+=(
-		tests/compiler/{samples,alloc}.sh
+		tests/compiler/{samples,alloc,table}.sh
+		tests/allranks/allranks.sh
+		tests/goalsim/{goalsim,node}.sh
+		tests/backends/transport.sh
 		tests/goalrun/{plain,oracle}.sh
 		tests/runtime/{dump,meet,kill,matrix}.sh
 		tests/verifier/verify.sh
@@ -48,7 +51,7 @@ guest -t 600 -m 1024 -s "$TMP/guest" env GCOV_PREFIX=/run/guest/counts BUILD="$c
 rc=$?
 check "coverage.guest $(tail -n 3 "$TMP/log" | tr '\n' '|')" [ $rc -eq 0 -a -d "$TMP/guest/counts" ]
 cp -r "$TMP/guest/counts$cov" "$cov/.." 2>"$TMP/log"
-SCHEDULES=$SOME HOOKED=$cov LARGE=20000 SIZES=3 STARTS=200 RUNS=4 SUITES=$SUITES RANKS=$RANKS share cov "${scripts[@]}"
+SWEEP='' SCHEDULES=$SOME HOOKED=$cov LARGE=20000 SIZES=3 STARTS=200 RUNS=4 SUITES=$SUITES RANKS=$RANKS share cov "${scripts[@]}"
 
 mapfile -t notes < <(find "$cov"/{lang,format,compiler,runtime,goalrun,goalinfo,backends} -name '*.gcno')
 gcov -t "${notes[@]}" 2>/dev/null | awk -v report="$cov/uncovered.txt" -f tests/house/coverage.awk >"$TMP/lines"
