@@ -100,7 +100,7 @@ programs()
 	local name=$1
 
 	shift
-	grep -ohE '\$(BUILD|hooked)/(bin|tests)/[a-z/-]*[a-z](\.o)?' "$TESTS/lib.sh" "$@" | grep -v '\.o$' | sort -u | sed "s,^[^/]*,$BUILD-$name,"
+	grep -ohE '\$(BUILD|hooked)/(bin|tests)/[a-z_/-]*[a-z](\.o)?' "$TESTS/lib.sh" "$@" | grep -v '\.o$' | sort -u | sed "s,^[^/]*,$BUILD-$name,"
 }
 
 # The schedules that a share takes where all would take long: every way that messages travel and are reduced.
