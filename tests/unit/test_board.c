@@ -69,7 +69,7 @@ static void sleepers(void)
 	memset(b, 0, rt_board_size(3));
 	b->size = 3;
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&waits, NULL, wait_for_round, b), 0);
-	for (int i = 0; i < 1000 && !slept; i++) {
+	for (int i = 0; i < 60000 && !slept; i++) { /* its yields let others run, as long as there are any */
 		usleep(1000);
 		slept = atomic_load(&b->asleep) == 1;
 	}
