@@ -43,6 +43,7 @@ static int grow(struct sim_binary *x, uint32_t ops, uint32_t deps)
 	struct bin_space *sp = &x->space;
 	const bool program = x->b.meta->flags & BIN_F_PARAMETRIC;
 
+	sim_row_fini(&x->row);
 	free(x->ops);
 	free(sp->deps);
 	free(sp->ops);
@@ -131,7 +132,7 @@ static int make_by_program(void *arg, uint32_t rank, struct sim_rank *out)
 	err = run_program(x);
 	for (uint32_t i = 0; i < x->space.nops && !err; i++)
 		err = make_op(x, &x->space.ops[i], &x->ops[i]);
-	*out = (struct sim_rank){ x->ops, x->space.deps, x->space.nops, x->space.ndeps, false };
+	*out = (struct sim_rank){ x->ops, x->space.deps, x->space.nops, x->space.ndeps, 0 };
 	return err;
 }
 
@@ -143,7 +144,7 @@ static int keep_first(struct sim_binary *x)
 	struct bin_dep *deps = mem_alloc((ndeps + (size_t)1) * sizeof *deps);
 	int err = ops && deps ? 0 : -ERR_NOMEM;
 
-	x->first = (struct sim_rank){ ops, deps, nops, ndeps, true };
+	x->first = (struct sim_rank){ ops, deps, nops, ndeps, 1 };
 	for (uint32_t i = 0; i < nops && !err; i++)
 		err = make_op(x, &x->space.ops[i], &x->ops[i]);
 	if (err)
@@ -211,6 +212,30 @@ static void copy_ops(struct sim_binary *x, const struct bin_opened *v)
 	}
 }
 
+static void set_peers(struct sim_binary *x, const struct bin_opened *v)
+{
+	for (uint32_t i = 0; i < v->nops; i++) {
+		struct bin_op32 raw;
+
+		bin_opened_op(v, i, &raw);
+		x->ops[i].peer = raw.arg;
+	}
+}
+
+/* Makes the ops of a row of DIR that is not like the one before. */
+static int make_row(struct sim_binary *x, uint32_t row, const struct bin_opened *v)
+{
+	int err = bin_check_rank(&x->b, row);
+
+	if (!err && (v->nops > x->ops_cap || v->ndeps > x->deps_cap))
+		err = grow(x, v->nops + v->nops / 2, v->ndeps + v->ndeps / 2);
+	if (err)
+		return err;
+	copy_ops(x, v);
+	x->like++;
+	return sim_row_keep(&x->row, &x->b, v);
+}
+
 static int make_from_section(void *arg, uint32_t rank, struct sim_rank *out)
 {
 	struct sim_binary *x = arg;
@@ -221,15 +246,15 @@ static int make_from_section(void *arg, uint32_t rank, struct sim_rank *out)
 	use_rank(x, rank);
 	row = bin_dir_row(&x->b, rank, bin_root(&x->b, x->args.args));
 	err = x->window.image ? window_read(&x->window, &x->b, row) : 0;
-	err = err ? err : bin_check_rank(&x->b, row);
 	err = err ? err : bin_opened_at(&x->b, row, &v);
-	if (!err && (v.nops > x->ops_cap || v.ndeps > x->deps_cap))
-		err = grow(x, v.nops + v.nops / 2, v.ndeps + v.ndeps / 2);
 	if (err)
 		return err;
-	copy_ops(x, &v);
-	*out = (struct sim_rank){ x->ops, x->space.deps, v.nops, v.ndeps, false };
-	return 0;
+	if (sim_row_is_like(&x->row, &x->b, row, &v))
+		set_peers(x, &v);
+	else
+		err = make_row(x, row, &v);
+	*out = (struct sim_rank){ x->ops, x->space.deps, v.nops, v.ndeps, x->like };
+	return err;
 }
 
 /* Makes an op of each class. The exact range of a copy is only of interest if it copies onto itself. */
@@ -292,6 +317,7 @@ void sim_binary_close(struct sim_binary *x)
 	free(x->space.deps);
 	free(x->ops);
 	free(x->of_class);
+	sim_row_fini(&x->row);
 }
 
 int sim_binary_ops(struct sim_binary *x, uint32_t rank, const struct bin_op **out)

@@ -4,6 +4,7 @@
 #ifndef BACKENDS_SIM_BINARY_H
 #define BACKENDS_SIM_BINARY_H
 
+#include "backends/sim/row.h"
 #include "backends/sim/sim.h"
 #include "backends/sim/window.h"
 
@@ -29,6 +30,8 @@ struct sim_binary {
 	struct sim_rank first; /* rank 0 then; its arrays are owned here */
 	bool *shifted; /* for each op of rank 0, true if its peer depends on the rank */
 	struct sim_op *of_class; /* concrete: the size and the class of the ops of each row of CLASSES */
+	struct sim_row row; /* concrete: the row of which ops and space.deps are, but for peers */
+	uint32_t like; /* concrete: number of rows so far that were not like the one before */
 };
 
 /* Makes x->source. Returns 0 or -ERR_x, as bin_rank_ops does. */

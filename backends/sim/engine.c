@@ -491,16 +491,27 @@ static int begin_ops(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t 
 	return err;
 }
 
-/* Finds out how a rank begins: once, if all are alike. */
+/* True if the recvs or messages of a rank can match in several ways, so that their order matters. */
+static bool has_wildcards(const struct sim_rank *r, const struct sim_classes *c)
+{
+	for (uint32_t i = 0; i < r->nops; i++)
+		if (c->v.at[r->ops[i].cls].kind == SIM_RECV &&
+		    (r->ops[i].peer == BIN_ANY || c->v.at[r->ops[i].cls].tag == BIN_ANY))
+			return true;
+	return c->any_tag;
+}
+
+/* Finds out how a rank begins, unless it is like the one before. */
 static int find_begin(struct sim *s, const struct sim_rank *r)
 {
-	if (s->begin.known && r->alike)
+	const struct sim_classes *c = s->src->classes;
+
+	if (r->like && r->like == s->begin.like)
 		return 0;
 	if (VEC_RESERVE(&s->at, r->nops + 1))
 		return -ERR_NOMEM;
-	s->begin.known = true;
-	s->begin.waits = s->src->again && waits_for_message(s, r);
-	s->begin.posts = !are_starts_awaited(r, s->src->classes);
+	s->begin = (struct begin){ .like = r->like, .waits = s->src->again && waits_for_message(s, r),
+				   .posts = !are_starts_awaited(r, c), .wild = !s->src->again && has_wildcards(r, c) };
 	return 0;
 }
 
@@ -595,7 +606,7 @@ FETCH_INLINE void fetch_partner(const struct sim *s, const struct host *h, enum 
 {
 	const struct match_entry *e = kind == SIM_MESSAGE ? match_first(s, h, op) : NULL;
 	const struct host *other = kind == SIM_SEND ? other_host(s, op) : NULL;
-	const uint32_t i = e ? e->op : kind == SIM_MESSAGE ? h->match.chain : other ? other->lane.tail[SIM_MESSAGE] : 0;
+	const uint32_t i = e ? e->op : kind == SIM_MESSAGE ? h->match : other ? other->lane.tail[SIM_MESSAGE] : 0;
 
 	/* The address may be one of no op: it is only fetched. */
 	__builtin_prefetch(sim_op_at(s, i));
@@ -724,7 +735,7 @@ int sim_run(const struct sim_source *src, const struct sim_params *p, struct sim
 	pool_fini(&s.pool);
 	hosts_fini(&s);
 	free(s.slot);
-	free(s.fresh);
+	free(s.fresh.at);
 	VEC_FREE(&s.ready[0].ops);
 	VEC_FREE(&s.ready[1].ops);
 	VEC_FREE(&s.at);

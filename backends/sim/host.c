@@ -85,7 +85,7 @@ void sim_retire_host(struct sim *s, uint32_t host)
 	h->complete = 1;
 	if (h->waiting)
 		return;
-	match_free(h);
+	match_free(s, host);
 	if (!s->src->again)
 		return;
 	sim_note_finish(s, host);
@@ -96,8 +96,6 @@ void sim_retire_host(struct sim *s, uint32_t host)
 
 void hosts_fini(struct sim *s)
 {
-	for (uint32_t i = 0; i < s->nhosts; i++)
-		match_free(&s->hosts[i]);
 	mem_large_free(s->hosts, s->hosts_cap * sizeof *s->hosts);
 	free(s->more);
 }
@@ -147,18 +145,6 @@ static void store_successors(struct sim *s, const struct sim_rank *r, uint32_t b
 			words[s->at.at[i] - 1] |= SUCC_LAST;
 }
 
-/* True if the recvs or messages of a rank can match in several ways, so that their order matters. */
-static bool has_wildcards(const struct sim *s, const struct sim_rank *r)
-{
-	const struct sim_classes *c = s->src->classes;
-
-	for (uint32_t i = 0; i < r->nops; i++)
-		if (c->v.at[r->ops[i].cls].kind == SIM_RECV &&
-		    (r->ops[i].peer == BIN_ANY || c->v.at[r->ops[i].cls].tag == BIN_ANY))
-			return true;
-	return c->any_tag;
-}
-
 static uint32_t units_of_rank(const struct sim_rank *r)
 {
 	return r->nops + (r->ndeps + 7) / 8;
@@ -175,24 +161,30 @@ static int make_block(struct sim *s, const struct sim_rank *r, uint32_t block)
 	return 0;
 }
 
-/* Makes a block of a rank that is like all others: only the peers differ. */
-static int copy_block(struct sim *s, const struct sim_rank *r, uint32_t block)
+/* Keeps the units of a block for ranks that are like its own. */
+static int keep_fresh(struct sim *s, const struct sim_rank *r, uint32_t block)
 {
-	const size_t size = units_of_rank(r) * sizeof *s->fresh;
+	const uint32_t units = units_of_rank(r);
 
-	if (!s->fresh) {
-		int err = make_block(s, r, block);
+	if (units > s->fresh.cap) {
+		struct op *at = mem_resize(s->fresh.at, units, sizeof *at);
 
-		s->fresh = mem_alloc(size);
-		if (err || !s->fresh)
-			return err ? err : -ERR_NOMEM;
-		memcpy(s->fresh, sim_op_at(s, block), size);
-		return 0;
+		if (!at)
+			return -ERR_NOMEM;
+		s->fresh.at = at;
+		s->fresh.cap = units;
 	}
-	memcpy(sim_op_at(s, block), s->fresh, size);
+	memcpy(s->fresh.at, sim_op_at(s, block), units * sizeof *s->fresh.at);
+	s->fresh.like = r->like;
+	return 0;
+}
+
+/* Makes a block of a rank that is like the one whose units are kept. */
+static void copy_fresh(const struct sim *s, const struct sim_rank *r, uint32_t block)
+{
+	memcpy(sim_op_at(s, block), s->fresh.at, units_of_rank(r) * sizeof *s->fresh.at);
 	for (uint32_t i = 0; i < r->nops; i++)
 		sim_op_at(s, block + i)->peer = r->ops[i].peer;
-	return 0;
 }
 
 int sim_fill_host(struct sim *s, uint32_t host, const struct sim_rank *r)
@@ -210,11 +202,19 @@ int sim_fill_host(struct sim *s, uint32_t host, const struct sim_rank *r)
 	block = pool_alloc(&s->pool, units_of_rank(r));
 	if (block < 0)
 		return (int)block;
-	err = r->alike ? copy_block(s, r, (uint32_t)block) : make_block(s, r, (uint32_t)block);
+	if (r->like && r->like == s->fresh.like) {
+		copy_fresh(s, r, (uint32_t)block);
+		err = 0;
+	} else {
+		err = make_block(s, r, (uint32_t)block);
+		if (!err && r->like && r->like == s->fresh.seen) /* most ranks that no other is like are not kept */
+			err = keep_fresh(s, r, (uint32_t)block);
+		s->fresh.seen = r->like;
+	}
 	if (err)
 		return err;
 	h->block = block & (POOL_MOST - 1);
 	h->left += r->nops;
-	h->pinned = !s->src->again && has_wildcards(s, r);
+	h->pinned = s->begin.wild;
 	return 0;
 }

@@ -2,7 +2,7 @@
  * Matching of recvs and messages, see match.h. */
 #include "backends/sim/match.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #define MOST_IN_CHAIN 2u /* without wildcards */
 
@@ -72,21 +72,22 @@ static inline uint32_t slot_after(const struct host *h, uint32_t slot)
 }
 
 /* Adds an entry behind those of its key: a slot whose op was removed may be before one of them. */
-static void add_entry(const struct host *h, struct match_entry e)
+static void add_entry(const struct sim *s, const struct host *h, struct match_entry e)
 {
+	struct match_entry *t = match_table(s, h);
 	uint32_t slot = match_home(h, e.key);
 
-	while (h->match.table[slot].op)
+	while (t[slot].op)
 		slot = slot_after(h, slot);
-	h->match.table[slot] = e;
-	h->match.table[match_slots(h->size)].op++;
+	t[slot] = e;
+	t[match_slots(h->size)].op++;
 }
 
 /* Finds the first partner of an op. Returns true and its slot, or false. */
 static bool find_slot(const struct sim *s, const struct host *h, const struct op *op, uint32_t *slot)
 {
 	const uint32_t key = match_key(s, op);
-	const struct match_entry *t = h->match.table;
+	const struct match_entry *t = match_table(s, h);
 
 	for (*slot = match_home(h, key); t[*slot].op; *slot = slot_after(h, *slot))
 		if (t[*slot].key == key && t[*slot].op != MATCH_GONE && is_pair(s, op, sim_op_at(s, t[*slot].op)))
@@ -95,9 +96,9 @@ static bool find_slot(const struct sim *s, const struct host *h, const struct op
 }
 
 /* Removes an entry. Its slot, and those before it that are unused too, are free if nothing is behind them. */
-static void remove_entry(const struct host *h, uint32_t slot)
+static void remove_entry(const struct sim *s, const struct host *h, uint32_t slot)
 {
-	struct match_entry *t = h->match.table;
+	struct match_entry *t = match_table(s, h);
 
 	t[slot].op = MATCH_GONE;
 	if (t[slot_after(h, slot)].op)
@@ -108,39 +109,45 @@ static void remove_entry(const struct host *h, uint32_t slot)
 	}
 }
 
-void match_free(struct host *h)
+void match_free(struct sim *s, uint32_t host)
 {
+	struct host *h = &s->hosts[host];
+
 	if (h->size)
-		free(h->match.table);
+		pool_free(&s->pool, h->match);
 	h->size = 0;
-	h->match.table = NULL;
+	h->match = 0;
 }
 
 /* Makes a table of a size, and moves all to it. Entries of the same key stay in their order: the walk begins behind a free slot, so
  * that no run of entries is cut. */
-static int make_table(const struct sim *s, struct host *h, unsigned size)
+static int make_table(struct sim *s, struct host *h, unsigned size)
 {
 	const struct host old = *h;
-	struct match_entry *table = mem_calloc(match_slots(size) + (size_t)1, sizeof *table);
+	const size_t bytes = (match_slots(size) + (size_t)1) * sizeof(struct match_entry);
+	const int64_t block = pool_alloc(&s->pool, (uint32_t)((bytes + sizeof(struct op) - 1) / sizeof(struct op)));
+	const struct match_entry *t;
 	uint32_t i = 0;
 
-	if (!table)
-		return -ERR_NOMEM;
+	if (block < 0)
+		return (int)block;
 	h->size = size & 127;
-	h->match.table = table;
+	h->match = (uint32_t)block;
+	memset(match_table(s, h), 0, bytes);
 	if (!old.size) {
-		for (i = old.match.chain; i; i = i == old.match.chain ? 0 : i) {
+		for (i = old.match; i; i = i == old.match ? 0 : i) {
 			i = sim_op_at(s, i)->next;
-			add_entry(h, (struct match_entry){ match_key(s, sim_op_at(s, i)), i });
+			add_entry(s, h, (struct match_entry){ match_key(s, sim_op_at(s, i)), i });
 		}
 		return 0;
 	}
-	while (old.match.table[i].op)
+	t = match_table(s, &old);
+	while (t[i].op)
 		i++;
 	for (uint32_t n = match_slots(old.size); n; n--, i = slot_after(&old, i))
-		if (old.match.table[i].op && old.match.table[i].op != MATCH_GONE)
-			add_entry(h, old.match.table[i]);
-	free(old.match.table);
+		if (t[i].op && t[i].op != MATCH_GONE)
+			add_entry(s, h, t[i]);
+	pool_free(&s->pool, old.match);
 	return 0;
 }
 
@@ -167,10 +174,10 @@ int match_reserve(struct sim *s, uint32_t host, uint32_t n)
 /* ---- both ---- */
 
 /* True if one more can be added. Those that were added to a table and removed take room, too. */
-static inline bool has_room_for_one(const struct host *h)
+static inline bool has_room_for_one(const struct sim *s, const struct host *h)
 {
 	if (h->size)
-		return has_room(h->size, h->match.table[match_slots(h->size)].op + 1);
+		return has_room(h->size, match_table(s, h)[match_slots(h->size)].op + 1);
 	return h->waiting < (h->pinned ? MATCH_MOST : MOST_IN_CHAIN);
 }
 
@@ -179,16 +186,16 @@ int match_add(struct sim *s, uint32_t host, uint32_t i)
 	struct host *h = &s->hosts[host];
 	const uint32_t n = h->waiting + 1u, more = n + n / 2;
 
-	if (!has_room_for_one(h)) {
+	if (!has_room_for_one(s, h)) {
 		int err = match_reserve(s, host, n < MATCH_MOST && more > MATCH_MOST ? MATCH_MOST : more);
 
 		if (err)
 			return err;
 	}
 	if (h->size)
-		add_entry(h, (struct match_entry){ match_key(s, sim_op_at(s, i)), i });
+		add_entry(s, h, (struct match_entry){ match_key(s, sim_op_at(s, i)), i });
 	else
-		append_to_chain(s, &h->match.chain, i);
+		append_to_chain(s, &h->match, i);
 	h->waiting = n & MATCH_MOST;
 	return 0;
 }
@@ -200,8 +207,8 @@ uint32_t match_find(const struct sim *s, uint32_t host, uint32_t i)
 	uint32_t at;
 
 	if (!h->size)
-		return find_in_chain(s, h->match.chain, op, &at);
-	return find_slot(s, h, op, &at) ? h->match.table[at].op : 0;
+		return find_in_chain(s, h->match, op, &at);
+	return find_slot(s, h, op, &at) ? match_table(s, h)[at].op : 0;
 }
 
 uint32_t match_take(struct sim *s, uint32_t host, uint32_t i)
@@ -211,10 +218,10 @@ uint32_t match_take(struct sim *s, uint32_t host, uint32_t i)
 	uint32_t found = 0, slot;
 
 	if (!h->size) {
-		found = take_from_chain(s, &h->match.chain, op);
+		found = take_from_chain(s, &h->match, op);
 	} else if (find_slot(s, h, op, &slot)) {
-		found = h->match.table[slot].op;
-		remove_entry(h, slot);
+		found = match_table(s, h)[slot].op;
+		remove_entry(s, h, slot);
 	}
 	h->waiting -= found != 0;
 	return found;

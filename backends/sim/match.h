@@ -24,7 +24,7 @@ int match_add(struct sim *s, uint32_t host, uint32_t i);
 uint32_t match_find(const struct sim *s, uint32_t host, uint32_t i);
 /* The same, and removes it. */
 uint32_t match_take(struct sim *s, uint32_t host, uint32_t i);
-void match_free(struct host *h);
+void match_free(struct sim *s, uint32_t host);
 /* True if a message, which `source` sends, is for a recv. */
 bool match_fits(const struct sim_class *recv, uint32_t peer, const struct sim_class *send, uint32_t source);
 
@@ -46,10 +46,16 @@ static inline uint32_t match_home(const struct host *h, uint32_t key)
 	return (uint32_t)((uint64_t)key * match_slots(h->size) >> 32);
 }
 
+/* Returns the table of a host that has one. It moves when the pool does. */
+static inline struct match_entry *match_table(const struct sim *s, const struct host *h)
+{
+	return (struct match_entry *)(void *)sim_op_at(s, h->match);
+}
+
 /* Returns the entry that is looked at first for a partner of an op, or NULL: a hint for prefetching. */
 static inline const struct match_entry *match_first(const struct sim *s, const struct host *h, const struct op *op)
 {
-	return h->size ? &h->match.table[match_home(h, match_key(s, op))] : NULL;
+	return h->size ? &match_table(s, h)[match_home(h, match_key(s, op))] : NULL;
 }
 
 #endif

@@ -240,7 +240,7 @@ static int give_host(void *arg, uint32_t rank, struct sim_rank *out)
 	const struct sim_node *n = arg;
 
 	(void)rank;
-	*out = (struct sim_rank){ n->made.at, n->deps.at, (uint32_t)n->made.n, (uint32_t)n->deps.n, false };
+	*out = (struct sim_rank){ n->made.at, n->deps.at, (uint32_t)n->made.n, (uint32_t)n->deps.n, 0 };
 	return 0;
 }
 

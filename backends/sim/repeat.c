@@ -86,7 +86,7 @@ static int make_repeated(void *arg, uint32_t rank, struct sim_rank *out)
 		err = err || !turn ? err : add_begin(r, base - 1);
 		err = err || turn + 1 == r->times ? err : add_pause(r, base);
 	}
-	*out = (struct sim_rank){ r->ops.at, r->deps.at, (uint32_t)r->ops.n, (uint32_t)r->deps.n, false };
+	*out = (struct sim_rank){ r->ops.at, r->deps.at, (uint32_t)r->ops.n, (uint32_t)r->deps.n, 0 };
 	return err;
 }
 

@@ -99,7 +99,9 @@ struct sim_rank {
 	const struct sim_op *ops;
 	const struct bin_dep *deps; /* in any order */
 	uint32_t nops, ndeps;
-	bool alike; /* all ranks of the source have these ops and dependencies, but for other peers */
+	/* Not 0: ranks with the same number one after the other have the same ops and dependencies, but for the peers, and all or none
+	 * of them have wildcards. */
+	uint32_t like;
 };
 
 struct sim_source {

@@ -29,10 +29,7 @@ struct host {
 	uint32_t left; /* ops that are not done, messages of the rank that are not received, and messages on the way to it */
 	uint32_t waiting : 25; /* recvs and messages that wait for each other, see match.h */
 	uint32_t size : 7; /* of their table, as match_slots() counts; 0: they are in a chain */
-	union {
-		uint32_t chain; /* last op of the chain, or 0; it is linked as a queue is */
-		struct match_entry *table;
-	} match;
+	uint32_t match; /* the block of their table in the pool; or the last op of the chain, which is linked as a queue is, or 0 */
 	struct lane lane; /* lane 0 */
 };
 _Static_assert(sizeof(struct host) == 64, "a line of the cache");
@@ -57,9 +54,10 @@ struct ready {
 
 /* How a rank begins. */
 struct begin {
-	bool known;
+	uint32_t like; /* as in struct sim_rank; 0: it is of no other rank */
 	bool waits; /* nothing happens on it before its first message */
 	bool posts; /* nobody waits for the start of its recvs, so that they are posted at once */
+	bool wild; /* its recvs or messages can match in several ways, so that their order matters */
 };
 
 struct sim {
@@ -76,9 +74,13 @@ struct sim {
 	uint64_t serial, start_serial; /* numbers of the next event, and of the next op that is ready at the start */
 	struct ready ready[2]; /* of the host of the event, and of the sender of its message */
 	VEC(uint32_t) at; /* memory for making blocks */
-	/* Of a source whose ranks are alike: the units of a block before its first event, and how a rank begins. */
-	struct op *fresh;
-	struct begin begin;
+	struct begin begin; /* of the rank that was made last */
+	/* The units of the block of a rank before its first event, for those that are like it. */
+	struct fresh {
+		struct op *at;
+		uint32_t like, seen; /* as in struct sim_rank: of what is kept, and of the rank that was made last */
+		uint32_t cap; /* units */
+	} fresh;
 	bool charges_recv; /* messages are charged to the cpu and nic of their recv */
 };
 

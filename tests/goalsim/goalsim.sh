@@ -101,6 +101,37 @@ finishes concrete.bin >want
 finishes -n 13 odd.goal >got
 check goalsim.not_alike cmp want got
 check "goalsim.not_alike_ranks $(cat err)" [ "$(grep -c . want)" = 13 ]
+# Ranks of a concrete binary that are like the one before, but for what each of them does otherwise. With -g each one is made alone.
+awk 'BEGIN {
+	print "num_ranks 40"
+	for (r = 0; r < 40; r++) {
+		kind = r % 5 ? int(r / 5) : 0
+		printf "rank %d {\n", r
+		printf "c: calc %d\n", kind == 1 ? 900 : 100
+		printf "s: send 8b to %d tag 1\nz: send %db to %d tag 2\n", (r + 1) % 40, r == 7 ? 90 : 9, (r + 3) % 40
+		printf "a: recv 8b from %s tag 1\n", kind == 2 ? "any" : (r + 39) % 40
+		printf "b: recv %db from %d tag %s\n", r == 10 ? 90 : 9, (r + 37) % 40, kind == 3 ? "any" : 2
+		print "s requires c\nz requires " (kind == 4 ? "s" : "a")
+		if (kind == 5)
+			print "d: calc 50\nd requires b"
+		if (kind == 6)
+			print "z irequires b"
+		print "}"
+	}
+}' | sed 's/any/-1/' >like.goal
+goalc like.goal -o like.bin 2>err && goalc -g like.goal -o alone.bin 2>>err
+finishes alone.bin >want
+finishes like.bin >got
+check "goalsim.like $(cat err)" cmp want got
+check goalsim.like_ranks [ "$(grep -c . want)" = 40 ]
+bad=
+for ((at = 1; at < 40; at++)); do
+	cp like.bin altered.bin
+	printf '\x55' | dd of=altered.bin bs=1 seek=$(($(stat -c %s like.bin) - at * 17)) conv=notrunc status=none
+	sim altered.bin
+	grep -q 'rank [0-9]*: the binary is \(altered\|malformed\)' err || bad="$bad $at"
+done
+check "goalsim.like_altered$bad" [ -z "$bad" ]
 sim -n 8 "$ROOT/schedules/bcast_binomial.goal" -T segment:size=4 --count 16 --json
 check goalsim.passes [ "$("$BUILD/tests/report" out program cases.0.ranks cases.0.events | xargs)" = "goalsim 8 84" ]
 
