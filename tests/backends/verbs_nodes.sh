@@ -118,8 +118,8 @@ fi
 	check "verbs_nodes.mpirun $(head -n 1 "$TMP/out") ($SECONDS s)" grep -q 'to 4 ranks, every element right' "$TMP/out"
 
 # The nodes are those that PMIx tells; in the second group their ranks take turns.
-printf '%s any any any any -> %s/schedules/%s.goal -T hierarchy\n' MPI_Bcast "$ROOT" bcast_binomial \
-	MPI_Allreduce "$ROOT" allreduce_recursive_doubling >"$GUEST_SHARED/table"
+printf '%s any any %s any -> %s/schedules/%s.goal -T hierarchy\n' MPI_Bcast any "$ROOT" bcast_binomial \
+	MPI_Allreduce builtin "$ROOT" allreduce_recursive_doubling >"$GUEST_SHARED/table"
 export GOAL_SELECT=$GUEST_SHARED/table
 # sent COLLECTIVE MESSAGES : over the network in five starts
 sent()
