@@ -78,10 +78,10 @@ iscan()
 	local bytes=${BYTES:-1048576} k=2 n memory placement v
 
 	[ $cores -ge 4 ] || k=1
-	head_of "Chain scan of $(bytes_of "$bytes"), with three placements of communication threads" "$medians" \
+	head_of "Scan of $(bytes_of "$bytes") on a chain, with three placements of communication threads" "$medians" \
 		"odd-even is to be at least 1.5 times as fast as numa where sender and receiver both copy" \
-		"goalrun --overlap; ranks are processes. With numa and odd-even, $([ $k -eq 1 ] && echo 'one core communicates' ||
-			echo "$k cores communicate") for all ranks."
+		"goalrun --overlap; ranks are processes. $([ $k -eq 1 ] && echo 'One core communicates for all ranks with numa and with odd-even,' \
+			'so that these two are the same placement.' || echo "$k cores communicate for all ranks with numa and with odd-even.")"
 	for memory in staged heap; do
 		say "plot: $([ $memory = staged ] && echo 'staged: sender and receiver copy' || echo 'direct: one copy')"
 		say "x: ranks"

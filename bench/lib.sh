@@ -36,9 +36,9 @@ machine()
 	LC_ALL=C lscpu | awk -F': *' '{ v[$1] = $2 }
 		END { printf "machine: %s, %s", v["Model name"], v["Hypervisor vendor"] == "" ? "no hypervisor" : "virtual"
 			for (i = 2; i <= 3; i++) if (v["L" i " cache"] != "") printf ", L%d %s", i, v["L" i " cache"] }'
-	echo "; measured on ${#CPUS[@]} cores; $(uname -s) $(uname -r | cut -d. -f1-2); others used $others% of the CPUs when it began$(
+	echo "; measured on ${#CPUS[@]} cores; $(uname -s) $(uname -r | cut -d. -f1-2); other work at the start: $others% of the CPUs$(
 		if chrt -p $$ 2>/dev/null | grep -q SCHED_FIFO; then
-			echo ', and this ran ahead of them (SCHED_FIFO)'
+			echo ', over which the measurement had priority (SCHED_FIFO)'
 		elif [ "$others" -ge 10 ]; then
 			echo ': MEASURED UNDER LOAD'
 		fi)"

@@ -52,8 +52,8 @@ start='start: MPIX_Sched_start, which posts the queues'
 	echo "title: Broadcast Trinaryx3 on $RANKS ranks: command queues by an emulated network interface, and CPUs"
 	machine
 	echo "runs: one launch for each size; a point is the median of $(awk '{ print $3 }' "$TMP/rows" | sort -n |
-		sed -n '1p;$p' | uniq | paste -sd- | sed 's/-/ to /') turns (of init 3), its bar goes from the 10th to the 90th percentile"
-	echo "note: persistent and rebuilt take turns; a time is that from when the first rank begins until the last is done." \
+		sed -n '1p;$p' | uniq | paste -sd- | sed 's/-/ to /') turns (of 3 for init), its bar goes from the 10th to the 90th percentile"
+	echo "note: persistent and rebuilt take turns. A time lasts from the moment when the first rank begins until the last one is done." \
 		"Segments have at most $(bytes_of "$SEGMENT"); GOAL_WAIT=$GOAL_WAIT. Figures as numbered by Morie et al. (2017)."
 	echo "# columns: segments bytes turns persistent rebuilt ratio start init (us)"
 	sed 's/^/# /' "$TMP/rows"

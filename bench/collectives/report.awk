@@ -151,7 +151,7 @@ function draw(n, file,    i, key, f, at, what, nplots, plots, rows, labels) {
 	if (!nplots) return
 	print "title: Time of collectives on " n " ranks, beside MPI libraries and versions written by hand" >file
 	print machine "\n" runs "; a bar is the median, its line goes from the 10th to the 90th percentile" >file
-	print "note: From the common start until the last rank has read what it received. Each time is divided by that of the fastest version written by hand." >file
+	print "note: A time lasts from the common start until the last rank has read what it received. It is divided by that of the fastest version written by hand." >file
 	for (i = 1; i <= nplots; i++) {
 		print "plot: " plots[i] "\nx: size of a block\ny: relative time\nseries: bars ours, bars best peer, line limit" >file
 		print "meaning: ours: goalsched, buffers in its shared heap\nmeaning: best peer: the fastest setting of an MPI library\nmeaning: limit: the fastest version written by hand\nnames: " labels[plots[i]] >file
