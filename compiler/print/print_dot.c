@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Prints schedules as graphs for Graphviz. Each rank is a row, in order, and time runs to the right. Every node has its
- * position here, because a layout by Graphviz itself puts ranks in any order, and 64 of them side by side. */
+ * Prints schedules as graphs for Graphviz. Each rank is a row, in order, and an op is to the right of those that it
+ * waits for. Every node has its position here, because a layout by Graphviz itself puts ranks in any order, and 64 of them side by
+ * side. */
 #include "compiler/print/print.h"
 
 #include "compiler/analysis/events.h"
@@ -217,7 +218,7 @@ static int add_all(struct text *t, struct dot *d, const struct ir_match *m, size
 	text_add(t, "digraph schedule {\n  graph [layout=neato, splines=line, outputorder=edgesfirst, labelloc=t, "
 		    "labeljust=l, fontname=\"sans-serif\",\n    label=\"");
 	add_name(t, *name ? name : "schedule");
-	text_add(t, " on %u rank%s\\la row is a rank, and time runs to the right\\larrows: black from an op to the one that "
+	text_add(t, " on %u rank%s\\la row is a rank; an op stands to the right of the ops that it waits for\\larrows: black from an op to the one that "
 		    "requires it (dashed: irequires), blue messages\\l \\l\"];\n",
 		 d->g->nranks, d->g->nranks == 1 ? "" : "s");
 	text_add(t, "  node [shape=box, style=filled, fillcolor=white, fontname=\"sans-serif\", fontsize=10, fixedsize=true, "

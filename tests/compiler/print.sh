@@ -116,7 +116,7 @@ END
 same dot --emit=dot "${both[@]}" all.goal <<'END'
 digraph schedule {
   graph [layout=neato, splines=line, outputorder=edgesfirst, labelloc=t, labeljust=l, fontname="sans-serif",
-    label="all on 2 ranks\la row is a rank, and time runs to the right\larrows: black from an op to the one that requires it (dashed: irequires), blue messages\l \l"];
+    label="all on 2 ranks\la row is a rank; an op stands to the right of the ops that it waits for\larrows: black from an op to the one that requires it (dashed: irequires), blue messages\l \l"];
   node [shape=box, style=filled, fillcolor=white, fontname="sans-serif", fontsize=10, fixedsize=true, width=1.35, height=0.58];
   rank_0 [label="rank 0", pos="0,0.00!", shape=plaintext, fontsize=14];
   r0_0 [label="0: copy\nx[0 +: 2]\ninto t[0 +: 2]", pos="1.70,0.00!"];
@@ -294,7 +294,7 @@ END
 same plain.dot --emit=dot plain.goal <<'END'
 digraph schedule {
   graph [layout=neato, splines=line, outputorder=edgesfirst, labelloc=t, labeljust=l, fontname="sans-serif",
-    label="schedule on 2 ranks\la row is a rank, and time runs to the right\larrows: black from an op to the one that requires it (dashed: irequires), blue messages\l \l"];
+    label="schedule on 2 ranks\la row is a rank; an op stands to the right of the ops that it waits for\larrows: black from an op to the one that requires it (dashed: irequires), blue messages\l \l"];
   node [shape=box, style=filled, fillcolor=white, fontname="sans-serif", fontsize=10, fixedsize=true, width=1.51, height=0.58];
   rank_0 [label="rank 0", pos="0,0.00!", shape=plaintext, fontsize=14];
   r0_0 [label="0: send to 1\n8 B\ntag 3", pos="1.86,0.00!"];
