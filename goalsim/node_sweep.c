@@ -310,6 +310,7 @@ static void add_splits(struct drawing *d, const struct sweep *w, unsigned plot, 
 static int draw_splits(struct drawing *d, const struct sweep *w, const struct picture_notes *about, char **svg)
 {
 	const double high = 2.5e-9 * (double)(w->rows.at[0].blocking + w->all);
+	char shown[80];
 	const char *const notes[] = {
 		about->machine.s,
 		about->what,
@@ -317,9 +318,11 @@ static int draw_splits(struct drawing *d, const struct sweep *w, const struct pi
 				     "Each op runs as soon as it can, on the core that communicates for its rank.",
 		"S: the S levels of the tree next to the leaves run on the cores of the ranks, all others on the cores that are left.",
 		"blocking: all levels run on the cores of the ranks, which compute before or after that.",
+		shown,
 	};
 	char ranks[64], title[200];
 
+	snprintf(shown, sizeof shown, "Times above %.3g ms are not shown: curves end at the top.", high * 1e3);
 	snprintf(ranks, sizeof ranks, "ranks, which compute on as many of the %" PRIu32 " cores", w->model.cores);
 	snprintf(title, sizeof title, "split-tree on %" PRIu32 " cores: %s", w->model.cores, option_source(w->s->input));
 	for (unsigned k = 0; k < 2; k++)

@@ -76,15 +76,17 @@ static int draw_model(struct drawing *d, char **out)
 	const unsigned s = model_best(m, least);
 	/* Times far above the time of the blocking collective on all cores are not shown. */
 	const double high = 2.5 * (model_blocking(m, m->cores) + model_compute(m, m->cores));
-	char unit[200];
+	char unit[200], shown[80];
 	const char *const notes[] = {
 		"modelled, not measured: goalc computes the times.",
 		unit,
+		shown,
 		"S: the S levels of the tree next to the leaves run on the cores of the ranks, all others on the cores that are left.",
 		"blocking: all levels run on the cores of the ranks, which compute before or after that.",
 	};
 	char ranks[64], mark[64], title[128], tree[32] = "binomial";
 
+	snprintf(shown, sizeof shown, "Times above %g are not shown: curves end at the top.", high);
 	snprintf(unit, sizeof unit, "Unit: one copy of the message of a leaf. A transfer of that message takes %g, the computation on all cores %g.",
 		 m->ratio, model_compute(m, m->cores));
 	if (m->k > 2)
