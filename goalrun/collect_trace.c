@@ -165,7 +165,7 @@ static void describe_run(const struct run_options *o, struct text *title, struct
 	else if (o->ncases > 1)
 		text_add(note, "%zu cases, %" PRId64 " starts of each", o->ncases, o->warmup + o->iters);
 	else
-		text_add(note, "%" PRId64 " starts after %" PRId64 " that warm up", o->iters, o->warmup);
+		text_add(note, "%" PRId64 " starts after %" PRId64 " for warmup", o->iters, o->warmup);
 	if (!o->program && o->ncases == 1 && !is_dataless(o))
 		text_add(note, "; blocks of %" PRId64 " %s", c->count, run_type_names[c->type]);
 	text_add(note, "; ranks are %s; backend %s", o->threads ? "threads" : "processes", run_backend_name(o));

@@ -8,6 +8,7 @@
 #include "util/order.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 enum { LEFT = 130, WIDE = 1300, RIGHT = 30, HEAD = 24 /* baseline of the title */, BELOW = 78, FONT = 12, NOTE = 17 /* a line below the title */, TICKS = 10, SWATCH = 20 };
 enum { MOST_LINES = 64, MOST_MESSAGES = 4000 };
 #define NOT_SHOWN UINT32_MAX
+#define LEAST_SEEN 0.5 /* pixels; the legend says of shorter bars that they are not seen */
 #define LEAST_BAR 0.02 /* pixels; shorter bars are not drawn, as nobody can enlarge the picture so far */
 
 enum colour { SEND, RECV, CALC, REDUCE, COPY, OTHER, COLOURS };
@@ -37,6 +39,7 @@ struct timeline {
 	size_t each; /* of so many threads, one is shown */
 	size_t nmessages; /* between threads that are shown */
 	bool used[COLOURS], waits;
+	uint64_t longest[COLOURS]; /* the longest bar, ns */
 };
 
 /* ---- what is drawn ---- */
@@ -113,8 +116,12 @@ static void find_contents(struct timeline *l)
 
 		l->span = end > l->span ? end : l->span;
 		l->nmessages += has_message(l, s);
-		if (is_op(s) && s->e.end > s->e.begin && is_shown(l, s))
-			l->used[colour_of(&s->e)] = true;
+		if (is_op(s) && s->e.end > s->e.begin && is_shown(l, s)) {
+			const enum colour c = colour_of(&s->e);
+
+			l->used[c] = true;
+			l->longest[c] = s->e.end - s->e.begin > l->longest[c] ? s->e.end - s->e.begin : l->longest[c];
+		}
 		l->waits |= !is_op(s);
 	}
 }
@@ -323,9 +330,15 @@ static void add_legend(struct timeline *l)
 {
 	double x = LEFT;
 
-	for (enum colour c = 0; c < COLOURS; c++)
-		if (l->used[c])
-			x = add_swatch(l, x, colours[c].rgb, false, colours[c].name);
+	for (enum colour c = 0; c < COLOURS; c++) {
+		char name[64];
+
+		if (!l->used[c])
+			continue;
+		snprintf(name, sizeof name, "%s%s", colours[c].name,
+			 (double)l->longest[c] * WIDE < LEAST_SEEN * (double)l->span ? " (too short to see unless enlarged)" : "");
+		x = add_swatch(l, x, colours[c].rgb, false, name);
+	}
 	if (l->waits)
 		x = add_swatch(l, x, WAITING, false, "waits");
 	if (l->nmessages && l->nmessages <= MOST_MESSAGES)

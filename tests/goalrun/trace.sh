@@ -78,7 +78,7 @@ run -n 4 --iters 2 --warmup 0 --trace f.svg "$ROOT/schedules/allreduce_recursive
 check trace.svg [ "$(grep -c "text-anchor='end'>rank [0-3]<" f.svg)" = 4 -a "$(grep -c ': recv from [0-3], ' f.svg)" -ge 16 -a \
 	"$(grep -c '^<path .* L' f.svg)" = 16 ]
 check trace.svg_says [ "$(grep -c -e 'allreduce_recursive_doubling.goal, 4 ranks<' -e '>measured on: .*[0-9] CPUs online' \
-	-e '>2 starts after 0 that warm up; blocks of .* double; ranks are processes; backend shm' f.svg)" = 3 ]
+	-e '>2 starts after 0 for warmup; blocks of .* double; ranks are processes; backend shm' f.svg)" = 3 ]
 run -n 1 --trace empty.paje "$ROOT/schedules/bcast_binomial.goal"
 check trace.empty_paje [ "$(awk -f "$TESTS/trace/paje.awk" empty.paje)" = '0 states, 0 links in 1 containers' ]
 
