@@ -215,7 +215,7 @@ static int read_most_ops(struct goalc *c)
 static int check_schedule(struct goalc *c, const struct command_words *w)
 {
 	if (c->svg)
-		return option_not_built("goalc", "svg");
+		return usage("--svg of a schedule is not built yet: --emit=dot and goalsim --svg draw schedules");
 	if (w->nrest != 1)
 		return usage(w->nrest ? "more than one input file" : "no input file");
 	c->input = w->rest[0];

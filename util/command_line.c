@@ -94,7 +94,7 @@ int option_result(const char *program, int err, struct text *why)
 
 int option_not_built(const char *program, const char *what)
 {
-	fprintf(stderr, "%s: %s: not built yet\n", program, what);
+	fprintf(stderr, "%s: %s is not in this build; goalinfo says what is\n", program, what);
 	return EXIT_USAGE;
 }
 

@@ -95,7 +95,7 @@ int option_refuse_word(const struct option_use *u);
 /* Turns the result of parsing an argument, 0 or -ERR_x, into an exit status. Prints the text `why` if it is an error of the
  * argument, and frees it. */
 int option_result(const char *program, int err, struct text *why);
-/* Prints that `what` is not built yet. Returns EXIT_USAGE. */
+/* Prints that `what`, a backend or an engine, was left out of this build. Returns EXIT_USAGE. */
 int option_not_built(const char *program, const char *what);
 /* ---- files that an argument names: "-" is standard input or standard output ---- */
 

@@ -349,7 +349,7 @@ status svg_alone 0 --model split-tree --cores 8 --svg - -o new.txt
 check output.svg_alone_text grep -q '</svg>' "$TMP/stdout"
 only dash_files new.bin new.txt
 
-# The binary of LogGOPSim is read by goalsim (tests/goalrun/goalsim.sh).
+# The binary of LogGOPSim is read by goalsim (tests/goalsim/goalsim.sh).
 printf 'num_ranks 1\nrank 0 {\nl1: calc 5 cpu 256\n}\n' >cpu256.goal
 status loggopsim_cpu 1 --emit=loggopsim cpu256.goal
 check output.loggopsim_cpu_text grep -q 'cpu 256' "$TMP/stderr"
