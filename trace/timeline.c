@@ -305,11 +305,14 @@ static void add_message(struct timeline *l, const struct trace_slice *s)
 		 x_of(l, apart ? to->e.begin : to->e.end), y_of(l, to) + l->high / 2);
 }
 
+/* Adds the messages. The more there are, the fainter they are, so that the bars below them are seen. */
 static void add_messages(struct timeline *l)
 {
+	const double opacity = l->nmessages > 400 ? 0.05 + 120.0 / (double)l->nmessages : 0.8;
+
 	if (l->nmessages > MOST_MESSAGES)
 		return;
-	text_add(l->out, "<g stroke='" MESSAGE "' stroke-width='0.8' stroke-opacity='%s'>\n", l->nmessages > 400 ? "0.35" : "0.8");
+	text_add(l->out, "<g stroke='" MESSAGE "' stroke-width='0.8' stroke-opacity='%.2f'>\n", opacity);
 	for (size_t i = 0; i < l->t->slices.n; i++)
 		if (has_message(l, &l->t->slices.at[i]))
 			add_message(l, &l->t->slices.at[i]);
