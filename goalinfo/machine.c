@@ -70,7 +70,7 @@ static const char *why_missing(const struct machine *m, const struct be_row *b)
 	if (b->simulated)
 		return "no ranks run there: goalrun --backend sim simulates them";
 	if (!b->ops)
-		return "it is not built yet";
+		return "this build does not have it";
 	return !strcmp(b->name, "verbs") && is_missing(&m->no_ports) ? m->no_ports.at : NULL;
 }
 
@@ -78,7 +78,7 @@ static const char *why_missing(const struct machine *m, const struct be_row *b)
 static const char *why_no_engine(const struct machine *m, const struct smcq_row *e)
 {
 	if (!e->engine)
-		return "it is not built yet";
+		return "this build does not have it";
 	return !strcmp(e->name, "ofi") && is_missing(&m->no_fabric) ? m->no_fabric.at : NULL;
 }
 

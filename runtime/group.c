@@ -156,7 +156,7 @@ int rt_group_check_backend(struct be_group *g)
 	return rt_error(g->ctx, -ERR_ARG, "the environment variable GOAL_BACKEND cannot be \"%s\"%s", n.word,
 			!row		 ? nearest_choices(&n) :
 			row->simulated ? ": ranks do not run there; it is for goalrun --backend" :
-					   ": that is not built");
+					   ": this build does not have it");
 }
 
 const struct be_row *rt_group_backend(const struct be_group *g)

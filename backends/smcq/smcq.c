@@ -153,7 +153,7 @@ static int find_engine(struct smcq_bound *s)
 		struct nearest n = smcq_nearest(name);
 
 		return group_error(s->b.group, -ERR_ARG, "the environment variable GOAL_ENGINE cannot be \"%s\"%s", name,
-				   s->row ? ": that is not built" : nearest_choices(&n));
+				   s->row ? ": this build does not have it" : nearest_choices(&n));
 	}
 	if (kept && kept->engine != s->row->engine)
 		return group_error(s->b.group, -ERR_STATE, "the context has been used with the engine %s", kept->engine->name);
