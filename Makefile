@@ -148,9 +148,11 @@ $(BUILD)/lib/goalmpi/mca_coll_goal.so: $(call mpi_obj,openmpi) $(BUILD)/util/lib
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -shared -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ \
 		-Wl,--no-as-needed $(shell pkg-config --libs ompi-c)
-# Open MPI looks for the component of memory pools in a library of its own. It has no code, so nothing is kept for a debugger.
+# Open MPI looks for the component of memory pools in a library of its own. It has no code, so nothing is kept for a debugger;
+# what packages are built with removes the rest only from libraries that are not stripped.
 $(BUILD)/lib/goalmpi/mca_mpool_goal.so: $(BUILD)/lib/goalmpi/mca_coll_goal.so
-	$(call say,LD)$(LINK) -s -shared -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -o $@ -Wl,--no-as-needed -L$(@D) -l:$(<F)
+	$(call say,LD)$(LINK) -s -shared -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -o $@ -Wl,--no-as-needed -L$(@D) -l:$(<F) && \
+		objcopy -R .comment $@
 # With Open MPI 5 it is empty, and yet names the C library: a library that needs none looks like a fault.
 $(BUILD)/lib/libgoalmpi-openmpi.so: $(BUILD)/mpi-openmpi/mpi/openmpi/names.o
 	@mkdir -p $(@D)
