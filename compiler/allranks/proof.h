@@ -107,7 +107,7 @@ term obligation_cover(struct proof *p, const struct obligation *o, const term *c
 
 /* Splits the obligation into simpler ones, whose proof proves it. Stores up to MOST_LEFT of them, and returns their number: 0 if the
  * obligation holds. */
-#define MOST_LEFT 8u
+#define MOST_LEFT 16u
 unsigned obligation_simplify(struct proof *p, const struct obligation *o, struct obligation *left);
 
 /* ---- instances ---- */

@@ -1,50 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Simplification of obligations, which settles most of them without a solver. The conditions are facts. An equation is solved for
  * a variable, which is replaced everywhere. Comparisons give bounds of sums; with these, remainders, minima and choices are
- * resolved, and comparisons are decided. What stays open is split: by the conditions of choices, and by the range of what a
- * remainder is taken of.
+ * resolved, and comparisons are decided. What stays open is split: by the conditions of choices, by the smaller one of two terms,
+ * by the range of what a remainder is taken of, and by the order of two exponents.
  *
  * Rules use the ranges of variables. Where a variable is replaced by a term, it becomes a fact that the term lies in this range. */
-#include "compiler/allranks/proof.h"
+#include "compiler/allranks/facts.h"
 
 #include <string.h>
 
-#define MOST_FACTS 96u
-#define MOST_BOUNDS 160u
 #define MOST_ROUNDS 30u
-#define MOST_SPLITS 6u /* in a row */
+#define MOST_SPLITS 8u /* in a row */
 #define FEW_SPLITS 2u /* if too many cases were left */
 #define CACHED 1024u
-
-/* sum >= least, because of fact number `from` */
-struct bound {
-	term sum; /* without a number */
-	uint64_t signs; /* of its atoms */
-	int64_t least;
-	unsigned from;
-};
-
-#define FROM_RANGE UINT32_MAX /* a bound that follows from the range of a variable or a remainder */
-
-struct rewritten {
-	term from, to;
-	uint32_t pass;
-};
-
-struct facts {
-	const struct proof *p;
-	struct terms *t;
-	term fact[MOST_FACTS];
-	unsigned n;
-	struct bound bound[MOST_BOUNDS];
-	unsigned nbounds;
-	term goal;
-	unsigned skip; /* the fact that is being rewritten */
-	bool absurd; /* the facts contradict each other */
-	bool full; /* there was no room for a fact */
-	struct rewritten *cache; /* CACHED entries */
-	uint32_t *pass;
-};
 
 /* ---- facts ---- */
 
@@ -79,142 +47,6 @@ static void add_fact(struct facts *f, term x)
 		f->fact[f->n++] = x;
 }
 
-/* ---- bounds ---- */
-
-static void add_bound(struct facts *f, term sum, int64_t least, unsigned from)
-{
-	uint64_t signs;
-	term rest;
-
-	least -= term_number(f->t, sum, &rest);
-	term_atoms(f->t, rest, &signs);
-	if (f->nbounds < MOST_BOUNDS && term_at(f->t, rest)->op != TERM_NUM)
-		f->bound[f->nbounds++] = (struct bound){ rest, signs, least, from };
-}
-
-/* Adds the bounds that a comparison says. */
-static void bound_fact(struct facts *f, unsigned i)
-{
-	struct terms *t = f->t;
-	struct term_node n = *term_at(t, f->fact[i]);
-	const bool not = n.op == BIN_NOT;
-
-	n = not ? *term_at(t, n.a) : n;
-	if (n.op == BIN_LE || n.op == BIN_LT)
-		add_bound(f, not ? term_sub(t, n.a, n.b) : term_sub(t, n.b, n.a), (n.op == BIN_LT) != not, i);
-	if (n.op == BIN_EQ && !not ) {
-		add_bound(f, term_sub(t, n.a, n.b), 0, i);
-		add_bound(f, term_sub(t, n.b, n.a), 0, i);
-	}
-}
-
-/* Adds the bounds of variables and remainders in a term. */
-static void bound_ranges(struct facts *f, term x)
-{
-	const struct term_node n = *term_at(f->t, x);
-	const term below = n.op == TERM_VAR				 ? f->t->vars.at[n.num].below :
-			   n.op == BIN_MOD && term_at(f->t, n.b)->lo > 0 ? n.b :
-									   TERM_NONE;
-
-	if (below != TERM_NONE && term_at(f->t, below)->op != TERM_NUM) {
-		const term d = term_sub(f->t, below, x);
-		bool known = false;
-
-		for (unsigned i = 0; i < f->nbounds; i++)
-			known |= f->bound[i].sum == d && f->bound[i].from == FROM_RANGE;
-		if (known)
-			return;
-		add_bound(f, d, 1, FROM_RANGE);
-	}
-	if (n.op == TERM_VAR || n.op == TERM_NUM)
-		return;
-	bound_ranges(f, n.a);
-	if (n.b != TERM_NONE)
-		bound_ranges(f, n.b);
-	if (n.c != TERM_NONE)
-		bound_ranges(f, n.c);
-}
-
-static void find_bounds(struct facts *f)
-{
-	f->nbounds = 0;
-	for (unsigned i = 0; i < f->n; i++)
-		bound_fact(f, i);
-	for (unsigned i = 0; i < f->n; i++)
-		bound_ranges(f, f->fact[i]);
-	bound_ranges(f, f->goal);
-	++*f->pass;
-}
-
-/* Returns a number that x is known not to be less than, by adding up to `depth` bounds; -TERM_MOST if none is known. */
-static int64_t least_of(struct facts *f, term x, unsigned depth)
-{
-	uint64_t signs, other;
-	term rest;
-	const int64_t num = term_number(f->t, x, &rest);
-	int64_t best = term_at(f->t, rest)->lo;
-
-	if (term_at(f->t, rest)->op == TERM_NUM)
-		return num;
-	const unsigned atoms = term_atoms(f->t, rest, &signs);
-
-	for (unsigned i = 0; i < f->nbounds; i++) {
-		const struct bound b = f->bound[i];
-		int64_t least = -TERM_MOST;
-
-		if (b.from == f->skip)
-			continue;
-		if (b.sum == rest) {
-			least = b.least;
-		} else if (depth && (b.signs & signs)) {
-			const term d = term_sub(f->t, rest, b.sum);
-
-			if (term_atoms(f->t, d, &other) <= atoms)
-				least = least_of(f, d, depth - 1);
-			least = least > -TERM_MOST / 2 ? least + b.least : -TERM_MOST;
-		}
-		best = least > best ? least : best;
-	}
-	return best > -TERM_MOST / 2 && num > -TERM_MOST / 2 && num < TERM_MOST / 2 ? best + num : -TERM_MOST;
-}
-
-/* True if x is known to be at least `least`. */
-static bool is_least(struct facts *f, term x, int64_t least)
-{
-	return least_of(f, x, 2) >= least;
-}
-
-/* Returns 1 if the condition is known to hold, 0 if it is known not to, and -1 if neither is known. */
-static int decide_condition(struct facts *f, term x)
-{
-	struct terms *t = f->t;
-	const struct term_node n = *term_at(t, x);
-	const term not = term_not(t, x);
-	int known;
-
-	for (unsigned i = 0; i < f->n; i++)
-		if (i != f->skip && (f->fact[i] == x || f->fact[i] == not ))
-			return f->fact[i] == x;
-	switch (n.op) {
-	case BIN_NOT:
-		known = decide_condition(f, n.a);
-		return known < 0 ? known : !known;
-	case BIN_LE:
-	case BIN_LT: {
-		const bool less = n.op == BIN_LT;
-
-		return is_least(f, term_sub(t, n.b, n.a), less) ? 1 : is_least(f, term_sub(t, n.a, n.b), !less) ? 0 : -1;
-	}
-	case BIN_EQ: {
-		const term d = term_sub(t, n.a, n.b), e = term_sub(t, n.b, n.a);
-		const int64_t more = least_of(f, d, 2), less = least_of(f, e, 2);
-
-		return more > 0 || less > 0 ? 0 : more == 0 && less == 0 ? 1 : -1;
-	}
-	}
-	return -1;
-}
-
 /* ---- rewriting ---- */
 
 /* Returns the remainder without the operator, if its argument is known to be near the range. */
@@ -222,10 +54,10 @@ static term rewrite_mod(struct facts *f, term x, struct term_node n)
 {
 	struct terms *t = f->t;
 
-	for (int64_t k = -1; k <= 1 && term_at(t, n.b)->lo > 0; k++) {
+	for (int64_t k = -1; k <= 1 && facts_at_least(f, n.b, 1); k++) {
 		const term y = term_add(t, n.a, term_apply(t, BIN_MUL, n.b, term_num(t, k)));
 
-		if (is_least(f, y, 0) && is_least(f, term_sub(t, n.b, y), 1))
+		if (facts_at_least(f, y, 0) && facts_at_least(f, term_sub(t, n.b, y), 1))
 			return y;
 	}
 	return x;
@@ -240,9 +72,9 @@ static term rewrite_equal(struct facts *f, term x, struct term_node n)
 	const term other = a->op == BIN_MOD ? n.b : n.a;
 	int64_t k;
 
-	if (mod.op != BIN_MOD || !term_is_num(t, other, &k) || k || term_at(t, mod.b)->lo < 1)
+	if (mod.op != BIN_MOD || !term_is_num(t, other, &k) || k || !facts_at_least(f, mod.b, 1))
 		return x;
-	if (is_least(f, term_add(t, mod.b, mod.a), 1) && is_least(f, term_sub(t, mod.b, mod.a), 1))
+	if (facts_at_least(f, term_add(t, mod.b, mod.a), 1) && facts_at_least(f, term_sub(t, mod.b, mod.a), 1))
 		return term_equation(t, mod.a);
 	return x;
 }
@@ -251,23 +83,31 @@ static term rewrite_top(struct facts *f, term x)
 {
 	struct terms *t = f->t;
 	const struct term_node n = *term_at(t, x);
+	struct term_node lowest;
+	int64_t base;
 	int known;
 
 	switch (n.op) {
 	case BIN_MOD:
 		return rewrite_mod(f, x, n);
+	case BIN_POW: /* 2^log2(lowbit(a)) */
+		lowest = *term_at(t, n.b);
+		return term_is_num(t, n.a, &base) && base == 2 && lowest.op == BIN_LOG2 &&
+				       term_at(t, lowest.a)->op == BIN_LOWBIT && facts_at_least(f, term_at(t, lowest.a)->a, 1) ?
+			       lowest.a :
+			       x;
 	case BIN_MIN:
 	case BIN_MAX:
-		if (is_least(f, term_sub(t, n.b, n.a), 0))
+		if (facts_at_least(f, term_sub(t, n.b, n.a), 0))
 			return n.op == BIN_MIN ? n.a : n.b;
-		return is_least(f, term_sub(t, n.a, n.b), 0) ? n.op == BIN_MIN ? n.b : n.a : x;
+		return facts_at_least(f, term_sub(t, n.a, n.b), 0) ? n.op == BIN_MIN ? n.b : n.a : x;
 	case BIN_EQ:
 	case BIN_LE:
 	case BIN_LT:
 	case BIN_NOT:
 	case BIN_BOR:
 	case BIN_BAND:
-		known = term_boolean(t, x) ? decide_condition(f, x) : -1;
+		known = term_boolean(t, x) ? facts_decide(f, x) : -1;
 		return known >= 0 ? term_num(t, known) : n.op == BIN_EQ ? rewrite_equal(f, x, n) : x;
 	}
 	return x;
@@ -301,7 +141,7 @@ static term rewrite_fact(struct facts *f, unsigned i)
 	f->skip = i;
 	++*f->pass;
 	out = rewrite_term(f, f->fact[i]);
-	f->skip = UINT32_MAX - 1;
+	f->skip = SKIP_NONE;
 	++*f->pass;
 	return out;
 }
@@ -381,7 +221,7 @@ static bool rewrite_facts(struct facts *f)
 		changed = true;
 		f->fact[i] = f->fact[--f->n];
 		add_fact(f, x);
-		find_bounds(f);
+		facts_bound(f);
 		i--;
 	}
 	return changed;
@@ -397,11 +237,12 @@ static bool simplify_facts(struct facts *f)
 
 		while (solve_equation(f))
 			changed = true;
-		find_bounds(f);
+		facts_bound(f);
 		changed |= rewrite_facts(f);
 		f->goal = rewrite_term(f, f->goal);
 		if (term_is_num(f->t, f->goal, &k) && k)
 			return true;
+		f->absurd |= facts_exclude(f);
 		if (!find_equation(f) && !changed)
 			break;
 	}
@@ -410,8 +251,12 @@ static bool simplify_facts(struct facts *f)
 
 /* ---- cases ---- */
 
-/* Returns the condition of a choice in x; if there is none, and `deep` is set, a condition about what a remainder is taken of. */
-static term find_condition(struct facts *f, term x, bool deep)
+/* What cases are distinguished by, in this order: the condition of a choice, the smaller one of two terms, the multiple of a
+ * divisor that is subtracted from a term to make its remainder. */
+enum split { SPLIT_CHOICE, SPLIT_EXTREME, SPLIT_MOD, SPLITS };
+
+/* Returns a condition in x of this kind that is not decided, the innermost first, or TERM_NONE. */
+static term find_condition(struct facts *f, term x, enum split kind)
 {
 	struct terms *t = f->t;
 	const struct term_node n = *term_at(t, x);
@@ -421,29 +266,53 @@ static term find_condition(struct facts *f, term x, bool deep)
 	if (n.op == TERM_NUM || n.op == TERM_VAR)
 		return out;
 	for (unsigned i = 0; i < 3 && out == TERM_NONE; i++)
-		out = part[i] == TERM_NONE ? out : find_condition(f, part[i], deep);
+		out = part[i] == TERM_NONE ? out : find_condition(f, part[i], kind);
 	if (out != TERM_NONE)
 		return out;
-	if (n.op == TERM_ITE)
+	if (kind == SPLIT_CHOICE && n.op == TERM_ITE)
 		return n.a;
-	if (deep && n.op == BIN_MOD && term_at(t, n.b)->op == TERM_VAR) {
-		out = term_lt(t, n.a, n.b);
-		if (decide_condition(f, out) >= 0)
-			out = term_le(t, term_num(t, 0), n.a);
-		return decide_condition(f, out) >= 0 ? TERM_NONE : out;
-	}
-	if (deep && (n.op == BIN_MIN || n.op == BIN_MAX))
+	if (kind == SPLIT_EXTREME && (n.op == BIN_MIN || n.op == BIN_MAX))
 		return term_le(t, n.a, n.b);
+	if (kind == SPLIT_MOD && n.op == BIN_MOD && term_at(t, n.b)->op != TERM_NUM) {
+		out = term_lt(t, n.a, n.b);
+		if (facts_decide(f, out) >= 0)
+			out = term_le(t, term_num(t, 0), n.a);
+		return facts_decide(f, out) >= 0 ? TERM_NONE : out;
+	}
 	return out;
+}
+
+/* Returns which of two exponents that differ is the smaller one. */
+static term find_order(struct facts *f)
+{
+	struct terms *t = f->t;
+	struct powers all = { 0 };
+
+	for (unsigned i = 0; i < f->n; i++)
+		facts_powers(f, f->fact[i], &all);
+	facts_powers(f, f->goal, &all);
+	for (unsigned i = 0; i < all.npowers; i++)
+		for (unsigned k = 0; k < i; k++) {
+			const term a = term_at(t, all.power[i])->b, b = term_at(t, all.power[k])->b;
+
+			if (facts_decide(f, term_eq(t, a, b)) == 0 && facts_decide(f, term_lt(t, a, b)) < 0)
+				return term_lt(t, a, b);
+		}
+	return TERM_NONE;
 }
 
 static term choose_condition(struct facts *f, bool deep)
 {
-	term out = find_condition(f, f->goal, deep);
+	term out = TERM_NONE;
 
-	for (unsigned i = 0; i < f->n && out == TERM_NONE; i++)
-		out = find_condition(f, f->fact[i], deep);
-	return out;
+	for (enum split kind = SPLIT_CHOICE; kind < (deep ? SPLITS : SPLIT_EXTREME); kind++) {
+		out = find_condition(f, f->goal, kind);
+		for (unsigned i = 0; i < f->n && out == TERM_NONE; i++)
+			out = find_condition(f, f->fact[i], kind);
+		if (out != TERM_NONE)
+			return out;
+	}
+	return deep ? find_order(f) : out;
 }
 
 /* The cases that were not settled. */
@@ -481,7 +350,7 @@ static bool split_cases(struct facts *f, unsigned depth, bool deep, struct cases
 static void load_facts(struct facts *f, const struct obligation *o)
 {
 	f->n = 0;
-	f->skip = UINT32_MAX - 1;
+	f->skip = SKIP_NONE;
 	f->goal = o->goal;
 	for (unsigned i = 0; i < o->n; i++)
 		add_fact(f, o->frame[i].cond);

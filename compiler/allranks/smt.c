@@ -215,14 +215,14 @@ static void define_division(struct writer *w, term x, const struct term_node *n)
 		define_by_power(w, x, n, term_at(w->t, n->b)->b);
 		return;
 	}
-	if (n->op == BIN_DIV || term_at(w->t, n->b)->lo < 1)
+	if (n->op == BIN_DIV || term_at(w->t, n->b)->lo < 0)
 		return;
-	FORM(x, "(assert (and (bvsle %n %i) (bvslt %i %i)))\n", 0, x, x, n->b);
-	FORM(x, "(assert (let ((v %i) (m %i)) (and (=> (and (bvsle %n v) (bvslt v m)) (= %i v)) ", n->a, n->b, 0, x);
+	FORM(x, "(assert (let ((v %i) (m %i)) (=> (bvslt %n m) (and (bvsle %n %i) (bvslt %i m) ", n->a, n->b, 0, 0, x, x);
+	FORM(x, "(=> (and (bvsle %n v) (bvslt v m)) (= %i v)) ", 0, x);
 	FORM(x, "(=> (and (bvsle m v) (bvslt v (bvadd m m))) (= %i (bvsub v m))) ", x);
 	FORM(x, "(=> (and (bvsle (bvadd m m) v) (bvslt v (bvadd m m m))) (= %i (bvsub v (bvadd m m)))) ", x);
 	FORM(x, "(=> (and (bvsle (bvneg m) v) (bvslt v %n)) (= %i (bvadd v m))) ", 0, x);
-	FORM(x, "(=> (and (bvsle (bvneg (bvadd m m)) v) (bvslt v (bvneg m))) (= %i (bvadd v m m))))))\n", x);
+	FORM(x, "(=> (and (bvsle (bvneg (bvadd m m)) v) (bvslt v (bvneg m))) (= %i (bvadd v m m)))))))\n", x);
 }
 
 static void define_power(struct writer *w, term x, const struct term_node *n)

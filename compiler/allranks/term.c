@@ -108,7 +108,7 @@ static void bound_binary(struct term_node *n, const struct term_node *a, const s
 			set_interval(n, a->lo < 0 ? a->lo : 0, a->hi > 0 ? a->hi : 0);
 		break;
 	case BIN_MOD:
-		if (b->lo > 0)
+		if (b->lo >= 0 && b->hi > 0) /* by 0 it fails */
 			set_interval(n, 0, a->lo >= 0 && a->hi < b->hi ? a->hi : b->hi - 1);
 		break;
 	case BIN_POW:
@@ -439,8 +439,34 @@ static bool is_below(struct terms *t, term x, term y, bool equal)
 	return n->op == BIN_MOD && n->b == y && term_at(t, y)->lo > 0;
 }
 
+/* Compares a minimum or a maximum with one of its arguments. Returns TERM_NONE if it is neither. */
+static term order_extreme(struct terms *t, int op, term a, term b)
+{
+	const struct term_node x = *term_at(t, a), y = *term_at(t, b);
+
+	if ((x.op == BIN_MIN || x.op == BIN_MAX) && (x.a == b || x.b == b)) {
+		const term other = x.a == b ? x.b : x.a;
+
+		if ((x.op == BIN_MIN) == (op == BIN_LT))
+			return term_apply(t, op, other, b); /* min(b, c) < b, max(b, c) <= b */
+		return term_num(t, op == BIN_LE); /* min(b, c) <= b, max(b, c) < b */
+	}
+	if ((y.op == BIN_MIN || y.op == BIN_MAX) && (y.a == a || y.b == a)) {
+		const term other = y.a == a ? y.b : y.a;
+
+		if ((y.op == BIN_MAX) == (op == BIN_LT))
+			return term_apply(t, op, a, other);
+		return term_num(t, op == BIN_LE);
+	}
+	return TERM_NONE;
+}
+
 static term simplify_order(struct terms *t, int op, term a, term b)
 {
+	const term extreme = order_extreme(t, op, a, b);
+
+	if (extreme != TERM_NONE)
+		return extreme;
 	if (is_below(t, a, b, op == BIN_LE))
 		return term_num(t, 1);
 	if (is_below(t, b, a, op == BIN_LT))
@@ -598,6 +624,43 @@ static term simplify_xor(struct terms *t, term a, term b)
 	return make_node(t, BIN_XOR, a < b ? a : b, a < b ? b : a, TERM_NONE);
 }
 
+bool term_power_of_two(const struct terms *t, term x, term *exponent)
+{
+	const struct term_node *n = term_at(t, x);
+	int64_t base;
+
+	if (n->op != BIN_POW || !term_is_num(t, n->a, &base) || base != 2)
+		return false;
+	*exponent = n->b;
+	return term_at(t, n->b)->lo >= 0 && term_at(t, n->b)->hi < 61;
+}
+
+/* Makes 2^k times a number of a power of two whose exponent is k plus this many. */
+static term simplify_power(struct terms *t, term a, term b)
+{
+	term rest;
+	int64_t base;
+	const int64_t more = term_is_num(t, a, &base) && base == 2 ? term_number(t, b, &rest) : 0;
+
+	if (more <= 0 || more > 32 || term_at(t, rest)->lo < 0 || term_at(t, rest)->hi > 60 - more)
+		return make_node(t, BIN_POW, a, b, TERM_NONE);
+	return term_apply(t, BIN_MUL, make_node(t, BIN_POW, a, rest, TERM_NONE), term_num(t, (int64_t)1 << more));
+}
+
+/* Applies a logarithm or the lowest bit to a power of two, perhaps times a number that is one. Returns TERM_NONE for others. */
+static term of_power(struct terms *t, int op, term a)
+{
+	const struct term_node n = *term_at(t, a);
+	term exponent;
+	int64_t k = 1;
+
+	if (n.op == BIN_MUL && !term_is_num(t, n.b, &k))
+		return TERM_NONE;
+	if (k < 1 || (k & (k - 1)) || !term_power_of_two(t, n.op == BIN_MUL ? n.a : a, &exponent))
+		return TERM_NONE;
+	return op == BIN_LOWBIT ? a : term_add(t, exponent, term_num(t, __builtin_ctzll((uint64_t)k)));
+}
+
 term term_apply(struct terms *t, int op, term a, term b)
 {
 	int64_t x, y = 0, z;
@@ -636,6 +699,15 @@ term term_apply(struct terms *t, int op, term a, term b)
 		break;
 	case BIN_XOR:
 		return simplify_xor(t, a, b);
+	case BIN_POW:
+		return simplify_power(t, a, b);
+	case BIN_LOG2:
+	case BIN_CEILLOG2:
+	case BIN_LOWBIT:
+		other = of_power(t, op, a);
+		if (other != TERM_NONE)
+			return other;
+		break;
 	case BIN_DIV:
 		if (b != TERM_NONE && term_is_num(t, b, &y) && y == 1)
 			return a;

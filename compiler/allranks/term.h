@@ -114,6 +114,8 @@ static inline bool term_is_num(const struct terms *t, term x, int64_t *value)
 	*value = n->num;
 	return n->op == TERM_NUM;
 }
+/* True if the term is 2^k, where k is known not to be negative; *exponent is then k. */
+bool term_power_of_two(const struct terms *t, term x, term *exponent);
 /* True if the variable occurs in the term. */
 bool term_has(const struct terms *t, term x, term var);
 
