@@ -233,10 +233,12 @@ static term order_by_chain(struct proof *p, const struct instance *a, const stru
 		return term_lt(t, instance_value(p, a, var), instance_value(p, b, var));
 	if (!chain)
 		return out;
-	out = waits_in_iteration(p, a, b, first_iteration(p, b));
-	for (unsigned i = 1; i < a->map.n; i++) /* entry 0 is the rank */
-		for (int64_t more = 0; more < 2; more++)
-			out = term_or(t, out, waits_in_iteration(p, a, b, term_add(t, a->map.to[i], term_num(t, more))));
+	for (unsigned i = 0; i < a->map.n; i++) { /* entry 0 is the rank */
+		const term from = i ? a->map.to[i] : first_iteration(p, b);
+
+		for (int64_t more = 0; more < 3; more++)
+			out = term_or(t, out, waits_in_iteration(p, a, b, term_add(t, from, term_num(t, more))));
+	}
 	return out;
 }
 

@@ -180,6 +180,25 @@ static void add_guesses(struct proof *p, struct use *u)
 	u->more[u->nmore++] = term_apply(t, BIN_LOG2, term_apply(t, BIN_MAX, ahead, one), TERM_NONE);
 }
 
+/* Adds the values of a loop variable at which comparisons in a term change. */
+static void add_ends(struct proof *p, term x, term var, term *more, unsigned *n)
+{
+	const struct term_node c = *term_at(&p->t, x);
+	const term part[] = { c.a, c.b, c.c };
+
+	if (c.op == TERM_NUM || c.op == TERM_VAR)
+		return;
+	for (unsigned i = 0; i < 3; i++)
+		if (part[i] != TERM_NONE)
+			add_ends(p, part[i], var, more, n);
+	for (unsigned way = 0; way < 2 && (c.op == BIN_LE || c.op == BIN_LT || c.op == BIN_EQ) && *n < MOST_HYPS; way++) {
+		const term end = term_solve(&p->t, part[way], var, part[!way]);
+
+		if (end != TERM_NONE && !term_has(&p->t, end, var))
+			more[(*n)++] = end;
+	}
+}
+
 /* Calls add_writer for the guesses of a site. Its first and its last iteration are guesses too. */
 static void guess_writers(struct proof *p, struct writers *w, const struct site *x)
 {
@@ -187,6 +206,7 @@ static void guess_writers(struct proof *p, struct writers *w, const struct site 
 	const struct term_map here = { .from = { p->s.r }, .to = { p->rank }, .n = 1 };
 	struct guess g = { .term = &range.off, .value = &w->use->index, .n = 1 };
 	term more[MOST_HYPS];
+	unsigned ends;
 
 	if (range.off == TERM_NONE || range.buf != w->use->buf)
 		return;
@@ -197,6 +217,10 @@ static void guess_writers(struct proof *p, struct writers *w, const struct site 
 		if (x->path.frame[i].var != TERM_NONE) {
 			more[g.nmore++] = term_subst(&p->t, x->path.frame[i].hi, &here);
 			more[g.nmore++] = term_subst(&p->t, x->path.frame[i].lo, &here);
+			ends = g.nmore;
+			add_ends(p, range.off, x->path.frame[i].var, more, &g.nmore);
+			for (; ends < g.nmore; ends++)
+				more[ends] = term_subst(&p->t, more[ends], &here);
 		} else if (term_at(&p->t, x->path.frame[i].cond)->op == BIN_LE) { /* a branch may have the last iteration */
 			more[g.nmore++] = term_subst(&p->t, term_at(&p->t, x->path.frame[i].cond)->b, &here);
 		}
@@ -317,9 +341,8 @@ static void join_gets(struct proof *p, struct site_gets *g)
 		if (!frames)
 			longjmp(p->stop, 1);
 		memcpy(frames, g->path.frame, g->path.n * sizeof *frames);
-		frames[g->path.n - 1] = (struct frame){
-			.cond = term_le(t, f->lo, f->hi), .var = TERM_NONE, .lo = TERM_NONE, .hi = TERM_NONE
-		};
+		frames[g->path.n - 1] =
+			(struct frame){ .cond = term_le(t, f->lo, f->hi), .var = TERM_NONE, .lo = TERM_NONE, .hi = TERM_NONE };
 		g->rank = f->lo;
 		g->ranks = term_add(t, term_sub(t, f->hi, f->lo), term_num(t, 1));
 		g->path.frame = frames;
@@ -376,8 +399,8 @@ static void guess_values(struct proof *p)
 	for (size_t i = 0; i < p->s.ops.n; i++) {
 		const struct site *x = &p->s.ops.at[i];
 
-		if (!fit_held(p, x, &s[i].read[0], &p->values[i].read[0]) || !fit_held(p, x, &s[i].read[1], &p->values[i].read[1]) ||
-		    !fit_held(p, x, &s[i].wrote, &p->values[i].wrote))
+		if (!fit_held(p, x, &s[i].read[0], &p->values[i].read[0]) ||
+		    !fit_held(p, x, &s[i].read[1], &p->values[i].read[1]) || !fit_held(p, x, &s[i].wrote, &p->values[i].wrote))
 			proof_stop(p, x->insn, "no terms were found for the values of this op");
 	}
 }
