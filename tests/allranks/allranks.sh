@@ -12,7 +12,7 @@ cd "$ROOT" || exit 1
 # ---- the sites are the program's ----
 
 # These schedules are translated, so each has to be equal. Others say why they are not.
-TRANSLATED='allgather_bruck allgather_linear allgather_ring allreduce_ring alltoall_linear alltoall_pairwise barrier_dissemination
+TRANSLATED='allgather_bruck allgather_linear allgather_neighbor_exchange allgather_ring allreduce_ring alltoall_linear alltoall_pairwise barrier_dissemination
 	barrier_tree bcast_binomial bcast_chain bcast_linear bcast_scatter_allgather exscan_binomial exscan_chain gather_binomial
 	gather_linear reduce_chain reduce_scatter_block_pairwise reduce_scatter_block_ring scan_binomial scan_chain
 	scatter_binomial scatter_linear'
