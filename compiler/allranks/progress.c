@@ -81,8 +81,8 @@ static void number_phases(struct proof *p, struct waits *w)
 }
 
 /* Measure number m of an instance: the innermost loop's variable, its level, its rank, how far its rank is behind the root, the
- * distance of both, or the negative of these. */
-#define MEASURES 10u
+ * distance of both, the first index of its label, or the negative of these. */
+#define MEASURES 12u
 static term measure_of(struct proof *p, const struct instance *i, unsigned m)
 {
 	struct terms *t = &p->t;
@@ -102,6 +102,10 @@ static term measure_of(struct proof *p, const struct instance *i, unsigned m)
 		break;
 	case 3:
 		x = term_apply(t, BIN_MOD, term_sub(t, i->rank, p->s.root), p->s.p);
+		break;
+	case 5:
+		if (i->site->key != TERM_NONE)
+			x = instance_value(p, i, term_at(t, term_at(t, i->site->key)->c)->a);
 		break;
 	default:
 		x = term_apply(t, BIN_ABS, term_sub(t, i->rank, p->s.root), TERM_NONE);

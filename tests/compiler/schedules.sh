@@ -88,6 +88,7 @@ expected()
 		if (name == "alltoall_bruck") row(0, p * up, p * bits, "-")
 
 		if (name == "reduce_binomial") row(edge, edge, edge, root == 0 && two ? 3 * k + one : "-")
+		if (name == "reduce_linear") row(edge, edge, edge, "-")
 		if (name == "reduce_knomial") row(edge, edge, edge, "-")
 		if (name == "reduce_rabenseifner") row(p - q + q * k, p - q + q * k + q - 1, "-", "-")
 		if (name == "reduce_chain")
