@@ -160,7 +160,8 @@ static int queue_op(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i
 /* Tells the successors of an op that it has started, or is done, at a time. `k` is the list for those that become ready. */
 static int release_successors(struct sim *s, unsigned k, const struct op *op, uint32_t bit, uint64_t time)
 {
-	const uint32_t block = s->hosts[s->ready[k].host].block, *words = (uint32_t *)(void *)sim_op_at(s, block);
+	const struct host *h = &s->hosts[s->ready[k].host];
+	const uint32_t block = h->block, *words = sim_lists_at(s, h->lists);
 
 	for (uint32_t at = op->succ; at; at = words[at] & SUCC_LAST ? 0 : at + 1) {
 		struct op *to = sim_op_at(s, block + (words[at] & SUCC_OP));

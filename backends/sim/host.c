@@ -75,13 +75,21 @@ void sim_note_finish(struct sim *s, uint32_t host)
 	s->result->end = sim_later(s->result->end, *finish);
 }
 
+/* Frees lists that nobody uses any more. */
+static void leave_lists(struct sim *s, uint32_t block)
+{
+	if (block && !--*sim_lists_at(s, block))
+		pool_free(&s->pool, block);
+}
+
 void sim_retire_host(struct sim *s, uint32_t host)
 {
 	struct host *h = &s->hosts[host];
 
 	if (h->block)
 		pool_free(&s->pool, h->block);
-	h->block = 0;
+	leave_lists(s, h->lists);
+	h->block = h->lists = 0;
 	h->complete = 1;
 	if (h->waiting)
 		return;
@@ -102,96 +110,114 @@ void hosts_fini(struct sim *s)
 
 /* ---- ops ---- */
 
-/* Counts in s->at the successors of each op. */
-static int count_successors(struct sim *s, const struct sim_rank *r)
+/* Makes in s->at the end of each op's list of successors, and behind these ends all lists, each in the order of the ops. */
+static int make_lists(struct sim *s, const struct sim_rank *r)
 {
-	if (VEC_RESERVE(&s->at, r->nops + 1))
+	uint32_t *end, *words, sum = 0;
+
+	if (VEC_RESERVE(&s->at, (size_t)r->nops + r->ndeps + 1))
 		return -ERR_NOMEM;
-	memset(s->at.at, 0, (r->nops + 1) * sizeof *s->at.at);
+	end = s->at.at;
+	words = end + r->nops;
+	memset(end, 0, r->nops * sizeof *end);
 	for (uint32_t i = 0; i < r->ndeps; i++)
-		s->at.at[r->deps[i].on & ~BIN_START]++;
-	return 0;
-}
-
-/* Stores the ops in their block, with the places where their successors will be. `at` becomes the end of each list. */
-static void store_ops(struct sim *s, const struct sim_rank *r, uint32_t block)
-{
-	uint32_t end = r->nops * (uint32_t)(sizeof(struct op) / 4);
-
+		end[r->deps[i].on & ~BIN_START]++;
 	for (uint32_t i = 0; i < r->nops; i++) {
-		const struct sim_op *o = &r->ops[i];
-		const uint32_t n = s->at.at[i];
-
-		*sim_op_at(s, block + i) = (struct op){ .cls = o->cls & 0xffffff, .size = (uint32_t)o->size, .peer = o->peer,
-							.succ = n ? end : 0 };
-		s->at.at[i] = end;
-		end += n;
+		sum += end[i];
+		end[i] = sum - end[i];
 	}
-}
-
-/* Stores the successors, each list in the order of the ops. */
-static void store_successors(struct sim *s, const struct sim_rank *r, uint32_t block)
-{
-	uint32_t *words = (uint32_t *)(void *)sim_op_at(s, block);
-
 	for (uint32_t i = 0; i < r->ndeps; i++) {
 		const struct bin_dep *d = &r->deps[i];
 
-		words[s->at.at[d->on & ~BIN_START]++] = d->op | (d->on & BIN_START ? SUCC_START : 0);
-		sim_op_at(s, block + d->op)->serial++;
+		words[end[d->on & ~BIN_START]++] = d->op | (d->on & BIN_START ? SUCC_START : 0);
 	}
-	for (uint32_t i = 0; i < r->nops; i++)
-		if (sim_op_at(s, block + i)->succ)
-			words[s->at.at[i] - 1] |= SUCC_LAST;
-}
-
-static uint32_t units_of_rank(const struct sim_rank *r)
-{
-	return r->nops + (r->ndeps + 7) / 8;
-}
-
-static int make_block(struct sim *s, const struct sim_rank *r, uint32_t block)
-{
-	int err = count_successors(s, r);
-
-	if (err)
-		return err;
-	store_ops(s, r, block);
-	store_successors(s, r, block);
+	for (uint32_t i = 0, before = 0; i < r->nops; before = end[i++])
+		if (end[i] > before)
+			words[end[i] - 1] |= SUCC_LAST;
 	return 0;
 }
 
-/* Keeps the units of a block for ranks that are like its own. */
+/* Stores the lists of s->at in the pool, unless they are those of the rank that was made last. */
+static int keep_lists(struct sim *s, const struct sim_rank *r)
+{
+	const size_t bytes = r->ndeps * sizeof(uint32_t);
+	int64_t block;
+
+	if (s->lists.block && s->lists.n == r->ndeps && !memcmp(sim_lists_at(s, s->lists.block) + 1, s->at.at + r->nops, bytes))
+		return 0;
+	leave_lists(s, s->lists.block);
+	s->lists.block = 0;
+	s->fresh.like = 0;
+	if (!r->ndeps)
+		return 0;
+	block = pool_alloc(&s->pool, (uint32_t)((bytes + sizeof(uint32_t) + sizeof(struct op) - 1) / sizeof(struct op)));
+	if (block < 0)
+		return (int)block;
+	s->lists.block = (uint32_t)block;
+	s->lists.n = r->ndeps;
+	*sim_lists_at(s, s->lists.block) = 1;
+	memcpy(sim_lists_at(s, s->lists.block) + 1, s->at.at + r->nops, bytes);
+	return 0;
+}
+
+/* Stores the ops in their block, whose lists are in s->at. */
+static void store_ops(const struct sim *s, const struct sim_rank *r, uint32_t block)
+{
+	for (uint32_t i = 0, before = 0; i < r->nops; before = s->at.at[i++]) {
+		const struct sim_op *o = &r->ops[i];
+
+		*sim_op_at(s, block + i) = (struct op){ .cls = o->cls & 0xffffff, .size = (uint32_t)o->size, .peer = o->peer,
+							.succ = s->at.at[i] > before ? before + 1 : 0 };
+	}
+	for (uint32_t i = 0; i < r->ndeps; i++)
+		sim_op_at(s, block + r->deps[i].op)->serial++;
+}
+
+/* Keeps the ops of a rank for those that are like it. */
 static int keep_fresh(struct sim *s, const struct sim_rank *r, uint32_t block)
 {
-	const uint32_t units = units_of_rank(r);
-
-	if (units > s->fresh.cap) {
-		struct op *at = mem_resize(s->fresh.at, units, sizeof *at);
+	if (r->nops > s->fresh.cap) {
+		struct op *at = mem_resize(s->fresh.at, r->nops, sizeof *at);
 
 		if (!at)
 			return -ERR_NOMEM;
 		s->fresh.at = at;
-		s->fresh.cap = units;
+		s->fresh.cap = r->nops;
 	}
-	memcpy(s->fresh.at, sim_op_at(s, block), units * sizeof *s->fresh.at);
+	memcpy(s->fresh.at, sim_op_at(s, block), r->nops * sizeof *s->fresh.at);
 	s->fresh.like = r->like;
 	return 0;
 }
 
-/* Makes a block of a rank that is like the one whose units are kept. */
+/* Stores the ops of a rank that is like the one whose ops are kept. */
 static void copy_fresh(const struct sim *s, const struct sim_rank *r, uint32_t block)
 {
-	memcpy(sim_op_at(s, block), s->fresh.at, units_of_rank(r) * sizeof *s->fresh.at);
-	for (uint32_t i = 0; i < r->nops; i++)
-		sim_op_at(s, block + i)->peer = r->ops[i].peer;
+	struct op *to = sim_op_at(s, block);
+
+	for (uint32_t i = 0; i < r->nops; i++) {
+		to[i] = s->fresh.at[i];
+		to[i].peer = r->ops[i].peer;
+	}
+}
+
+/* Stores the ops of a rank in a block, and keeps its lists and perhaps its ops for the next ranks. */
+static int make_ops(struct sim *s, const struct sim_rank *r, uint32_t block)
+{
+	const bool again = r->like && r->like == s->fresh.seen; /* most ranks that no other is like are not kept */
+	int err = make_lists(s, r);
+
+	err = err ? err : keep_lists(s, r);
+	if (err)
+		return err;
+	store_ops(s, r, block);
+	s->fresh.seen = r->like;
+	return again ? keep_fresh(s, r, block) : 0;
 }
 
 int sim_fill_host(struct sim *s, uint32_t host, const struct sim_rank *r)
 {
 	struct host *h = &s->hosts[host];
 	int64_t block;
-	int err;
 
 	if (!r->nops) {
 		h->complete = 1;
@@ -199,21 +225,21 @@ int sim_fill_host(struct sim *s, uint32_t host, const struct sim_rank *r)
 	}
 	if (r->nops > POOL_MOST / 16 || r->ndeps > POOL_MOST / 2)
 		return -ERR_SPACE;
-	block = pool_alloc(&s->pool, units_of_rank(r));
+	block = pool_alloc(&s->pool, r->nops);
 	if (block < 0)
 		return (int)block;
 	if (r->like && r->like == s->fresh.like) {
 		copy_fresh(s, r, (uint32_t)block);
-		err = 0;
 	} else {
-		err = make_block(s, r, (uint32_t)block);
-		if (!err && r->like && r->like == s->fresh.seen) /* most ranks that no other is like are not kept */
-			err = keep_fresh(s, r, (uint32_t)block);
-		s->fresh.seen = r->like;
+		int err = make_ops(s, r, (uint32_t)block);
+
+		if (err)
+			return err;
 	}
-	if (err)
-		return err;
 	h->block = block & (POOL_MOST - 1);
+	h->lists = r->ndeps ? s->lists.block : 0;
+	if (h->lists)
+		++*sim_lists_at(s, h->lists);
 	h->left += r->nops;
 	h->pinned = s->begin.wild;
 	return 0;

@@ -18,7 +18,7 @@ struct op {
 	uint32_t size; /* lower 32 bits */
 	uint32_t peer; /* of a message: its source */
 	uint32_t next; /* in a queue */
-	uint32_t succ; /* where its list of successors begins in the block, in units of 4 bytes; 0: it has none */
+	uint32_t succ; /* where its list of successors begins, among the words of sim_lists_at(); 0: it has none */
 };
 _Static_assert(sizeof(struct op) == 32, "a unit of the pool");
 

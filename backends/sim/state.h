@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The state of a simulation: what the files of this folder share.
  *
- * Three choices make the simulator fast. First, of the ops and messages that wait for the same cpu and nic of a host, only the
+ * Four choices make the simulator fast. First, of the ops and messages that wait for the same cpu and nic of a host, only the
  * first one is in the event queue. This is exact: the times at which a cpu or nic is free only grow, so those that wait are
  * served in the order of (time, serial number), and that is the order in which they come. What comes in another order is
  * queued alone. Second, a message is its send op, so that there is no memory of messages. Third, recvs and messages that wait
- * for each other are in one hash table per host (match.h), whose entries tell them apart without a look at the ops. */
+ * for each other are in one hash table per host (match.h), whose entries tell them apart without a look at the ops. Fourth,
+ * ranks with the same dependencies share the lists of successors, which then stay in the cache. */
 #ifndef BACKENDS_SIM_STATE_H
 #define BACKENDS_SIM_STATE_H
 
@@ -30,6 +31,7 @@ struct host {
 	uint32_t waiting : 25; /* recvs and messages that wait for each other, see match.h */
 	uint32_t size : 7; /* of their table, as match_slots() counts; 0: they are in a chain */
 	uint32_t match; /* the block of their table in the pool; or the last op of the chain, which is linked as a queue is, or 0 */
+	uint32_t lists; /* the block of the lists of its ops' successors in the pool; 0: they have none */
 	struct lane lane; /* lane 0 */
 };
 _Static_assert(sizeof(struct host) == 64, "a line of the cache");
@@ -75,11 +77,15 @@ struct sim {
 	struct ready ready[2]; /* of the host of the event, and of the sender of its message */
 	VEC(uint32_t) at; /* memory for making blocks */
 	struct begin begin; /* of the rank that was made last */
-	/* The units of the block of a rank before its first event, for those that are like it. */
+	/* The lists of the rank that was made last, which the next one shares if it has the same. */
+	struct {
+		uint32_t block, n; /* in the pool, or 0; successors in all */
+	} lists;
+	/* The ops of a rank before its first event, for those that are like it. They have these lists. */
 	struct fresh {
 		struct op *at;
 		uint32_t like, seen; /* as in struct sim_rank: of what is kept, and of the rank that was made last */
-		uint32_t cap; /* units */
+		uint32_t cap; /* ops */
 	} fresh;
 	bool charges_recv; /* messages are charged to the cpu and nic of their recv */
 };
@@ -87,6 +93,12 @@ struct sim {
 static inline struct op *sim_op_at(const struct sim *s, uint32_t i)
 {
 	return &s->pool.at[i];
+}
+
+/* Returns the lists of successors in a block of the pool. Word 0 counts who uses them: hosts, and `lists` of struct sim. */
+static inline uint32_t *sim_lists_at(const struct sim *s, uint32_t block)
+{
+	return (uint32_t *)(void *)sim_op_at(s, block);
 }
 
 static inline const struct sim_class *sim_class_of(const struct sim *s, const struct op *op)
