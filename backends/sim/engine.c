@@ -592,8 +592,39 @@ static int make_receiver(struct sim *s, const struct event *e)
 #define FETCH_INLINE static inline __attribute__((always_inline))
 
 /* What is fetched for an event, step by step, and how many events ahead: its host; the last op of its queue; the first one; the host at
- * the other end of its message, the op behind it, and where its partner is looked up; the partner. */
-enum fetch { FETCH_HOST = 20, FETCH_LAST = 16, FETCH_FIRST = 12, FETCH_OTHER = 8, FETCH_PARTNER = 4 };
+ * the other end of its message, the op behind it, and where its partner is looked up; the partner; and what waits for the op that
+ * ends. */
+enum fetch { FETCH_HOST = 24, FETCH_LAST = 20, FETCH_FIRST = 16, FETCH_OTHER = 12, FETCH_PARTNER = 8, FETCH_NEXT = 4 };
+_Static_assert(FETCH_HOST < sizeof((struct sim *)0)->ahead / sizeof(struct ahead), "all events between the first step and the last");
+
+static inline struct ahead *ahead_at(struct sim *s, size_t ahead)
+{
+	return &s->ahead[(s->wheel.next + ahead) % (sizeof s->ahead / sizeof *s->ahead)];
+}
+
+FETCH_INLINE void fetch_host(struct sim *s, size_t ahead)
+{
+	const struct event *e = wheel_ahead(&s->wheel, ahead);
+	const uint32_t what = e ? event_what(e) : WHAT_ALONE;
+	struct ahead *a = ahead_at(s, ahead);
+
+	a->none = what & WHAT_ALONE;
+	if (a->none)
+		return;
+	a->kind = what & 3;
+	a->host = s->lanes == 1 ? what >> 2 : (what >> 2) / s->lanes;
+	__builtin_prefetch(&s->hosts[a->host]);
+}
+
+static inline const struct op *last_ahead(const struct sim *s, const struct ahead *a)
+{
+	return sim_op_at(s, s->hosts[a->host].lane.tail[a->kind]);
+}
+
+static inline uint32_t first_ahead(const struct sim *s, const struct ahead *a)
+{
+	return last_ahead(s, a)->next;
+}
 
 /* Returns the host at the other end of the message of a send. */
 static inline const struct host *other_host(const struct sim *s, const struct op *op)
@@ -603,71 +634,81 @@ static inline const struct host *other_host(const struct sim *s, const struct op
 	return slot == SLOT_NONE || slot == SLOT_GONE ? NULL : &s->hosts[slot - 1];
 }
 
-FETCH_INLINE void fetch_partner(const struct sim *s, const struct host *h, enum sim_kind kind, const struct op *op)
+FETCH_INLINE void fetch_other(const struct sim *s, const struct ahead *a)
 {
-	const struct match_entry *e = kind == SIM_MESSAGE ? match_first(s, h, op) : NULL;
-	const struct host *other = kind == SIM_SEND ? other_host(s, op) : NULL;
-	const uint32_t i = e ? e->op : kind == SIM_MESSAGE ? h->match : other ? other->lane.tail[SIM_MESSAGE] : 0;
+	const struct op *op = sim_op_at(s, first_ahead(s, a));
 
-	/* The address may be one of no op: it is only fetched. */
-	__builtin_prefetch(sim_op_at(s, i));
-	if (kind == SIM_MESSAGE)
-		__builtin_prefetch(sim_op_at(s, i + 1));
+	__builtin_prefetch(sim_op_at(s, op->next));
+	if (a->kind == SIM_SEND || a->kind == SIM_MESSAGE)
+		__builtin_prefetch(other_host(s, op));
+	if (a->kind == SIM_MESSAGE)
+		__builtin_prefetch(match_first(s, &s->hosts[a->host], op));
 }
 
-FETCH_INLINE void fetch_step(const struct sim *s, enum fetch step, size_t ahead)
+FETCH_INLINE void fetch_partner(const struct sim *s, struct ahead *a)
 {
-	const struct event *e = wheel_ahead(&s->wheel, ahead);
-	const uint32_t what = e ? event_what(e) : WHAT_ALONE;
-	const enum sim_kind kind = what & 3;
-	const struct host *h = &s->hosts[s->lanes == 1 ? what >> 2 : (what >> 2) / s->lanes];
-	const struct op *op;
+	const struct host *h = &s->hosts[a->host];
 
-	if (what & WHAT_ALONE)
-		return;
-	if (step == FETCH_HOST) {
-		__builtin_prefetch(h);
-		return;
+	a->op = first_ahead(s, a);
+	if (a->kind == SIM_MESSAGE) {
+		a->op = match_guess(s, h, sim_op_at(s, a->op)); /* its recv, which ends with it */
+		__builtin_prefetch(sim_op_at(s, a->op));
+	} else if (a->kind == SIM_SEND) {
+		const struct host *other = other_host(s, sim_op_at(s, a->op));
+
+		__builtin_prefetch(sim_op_at(s, other ? other->lane.tail[SIM_MESSAGE] : 0));
 	}
-	op = sim_op_at(s, h->lane.tail[kind]);
-	if (step == FETCH_LAST) {
-		__builtin_prefetch(op);
-		return;
+}
+
+/* Fetches two successors. The op may be gone, and something else in its place. */
+FETCH_INLINE void fetch_next(const struct sim *s, const struct ahead *a)
+{
+	const struct host *h = &s->hosts[a->host];
+	const uint32_t succ = a->op < s->pool.n ? sim_op_at(s, a->op)->succ : 0;
+
+	if (succ && h->lists + succ / (sizeof(struct op) / sizeof(uint32_t)) + 1 < s->pool.n) {
+		const uint32_t *words = sim_lists_at(s, h->lists) + succ;
+
+		__builtin_prefetch(sim_op_at(s, h->block + (words[0] & SUCC_OP)));
+		if (!(words[0] & SUCC_LAST))
+			__builtin_prefetch(sim_op_at(s, h->block + (words[1] & SUCC_OP)));
 	}
-	op = sim_op_at(s, op->next);
-	if (step == FETCH_FIRST)
-		__builtin_prefetch(op);
+}
+
+FETCH_INLINE void fetch_step(struct sim *s, enum fetch step, size_t ahead)
+{
+	struct ahead *a = ahead_at(s, ahead);
+
+	if (step == FETCH_HOST)
+		fetch_host(s, ahead);
+	else if (a->none)
+		return;
+	else if (step == FETCH_LAST)
+		__builtin_prefetch(last_ahead(s, a));
+	else if (step == FETCH_FIRST)
+		__builtin_prefetch(sim_op_at(s, first_ahead(s, a)));
+	else if (step == FETCH_OTHER)
+		fetch_other(s, a);
 	else if (step == FETCH_PARTNER)
-		fetch_partner(s, h, kind, op);
-	if (step != FETCH_OTHER)
-		return;
-	__builtin_prefetch(sim_op_at(s, op->next));
-	if (kind == SIM_SEND || kind == SIM_MESSAGE)
-		__builtin_prefetch(other_host(s, op));
-	if (kind == SIM_MESSAGE)
-		__builtin_prefetch(match_first(s, h, op));
+		fetch_partner(s, a);
+	else
+		fetch_next(s, a);
 }
 
 /* Fetches what the next events need. When a window has opened, nothing has been fetched for its first events. */
-FETCH_INLINE void fetch_ahead(const struct sim *s)
+FETCH_INLINE void fetch_ahead(struct sim *s)
 {
-	if (s->wheel.next == 1) {
-		for (size_t i = 0; i < FETCH_HOST; i++)
-			fetch_step(s, FETCH_HOST, i);
-		for (size_t i = 0; i < FETCH_LAST; i++)
-			fetch_step(s, FETCH_LAST, i);
-		for (size_t i = 0; i < FETCH_FIRST; i++)
-			fetch_step(s, FETCH_FIRST, i);
-		for (size_t i = 0; i < FETCH_OTHER; i++)
-			fetch_step(s, FETCH_OTHER, i);
-		for (size_t i = 0; i < FETCH_PARTNER; i++)
-			fetch_step(s, FETCH_PARTNER, i);
-	}
+	static const enum fetch steps[] = { FETCH_HOST, FETCH_LAST, FETCH_FIRST, FETCH_OTHER, FETCH_PARTNER, FETCH_NEXT };
+
+	for (size_t n = 0; s->wheel.next == 1 && n < sizeof steps / sizeof *steps; n++)
+		for (size_t i = 0; i < steps[n]; i++)
+			fetch_step(s, steps[n], i);
 	fetch_step(s, FETCH_HOST, FETCH_HOST);
 	fetch_step(s, FETCH_LAST, FETCH_LAST);
 	fetch_step(s, FETCH_FIRST, FETCH_FIRST);
 	fetch_step(s, FETCH_OTHER, FETCH_OTHER);
 	fetch_step(s, FETCH_PARTNER, FETCH_PARTNER);
+	fetch_step(s, FETCH_NEXT, FETCH_NEXT);
 }
 
 static int run_events(struct sim *s)

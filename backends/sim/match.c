@@ -66,11 +66,6 @@ static uint32_t take_from_chain(const struct sim *s, uint32_t *tail, const struc
 
 /* ---- tables ---- */
 
-static inline uint32_t slot_after(const struct host *h, uint32_t slot)
-{
-	return slot + 1 == match_slots(h->size) ? 0 : slot + 1;
-}
-
 /* Adds an entry behind those of its key: a slot whose op was removed may be before one of them. */
 static void add_entry(const struct sim *s, const struct host *h, struct match_entry e)
 {
@@ -78,7 +73,7 @@ static void add_entry(const struct sim *s, const struct host *h, struct match_en
 	uint32_t slot = match_home(h, e.key);
 
 	while (t[slot].op)
-		slot = slot_after(h, slot);
+		slot = match_after(h, slot);
 	t[slot] = e;
 	t[match_slots(h->size)].op++;
 }
@@ -89,7 +84,7 @@ static bool find_slot(const struct sim *s, const struct host *h, const struct op
 	const uint32_t key = match_key(s, op);
 	const struct match_entry *t = match_table(s, h);
 
-	for (*slot = match_home(h, key); t[*slot].op; *slot = slot_after(h, *slot))
+	for (*slot = match_home(h, key); t[*slot].op; *slot = match_after(h, *slot))
 		if (t[*slot].key == key && t[*slot].op != MATCH_GONE && is_pair(s, op, sim_op_at(s, t[*slot].op)))
 			return true;
 	return false;
@@ -101,7 +96,7 @@ static void remove_entry(const struct sim *s, const struct host *h, uint32_t slo
 	struct match_entry *t = match_table(s, h);
 
 	t[slot].op = MATCH_GONE;
-	if (t[slot_after(h, slot)].op)
+	if (t[match_after(h, slot)].op)
 		return;
 	while (t[slot].op == MATCH_GONE) {
 		t[slot].op = 0;
@@ -144,7 +139,7 @@ static int make_table(struct sim *s, struct host *h, unsigned size)
 	t = match_table(s, &old);
 	while (t[i].op)
 		i++;
-	for (uint32_t n = match_slots(old.size); n; n--, i = slot_after(&old, i))
+	for (uint32_t n = match_slots(old.size); n; n--, i = match_after(&old, i))
 		if (t[i].op && t[i].op != MATCH_GONE)
 			add_entry(s, h, t[i]);
 	pool_free(&s->pool, old.match);

@@ -46,6 +46,11 @@ static inline uint32_t match_home(const struct host *h, uint32_t key)
 	return (uint32_t)((uint64_t)key * match_slots(h->size) >> 32);
 }
 
+static inline uint32_t match_after(const struct host *h, uint32_t slot)
+{
+	return slot + 1 == match_slots(h->size) ? 0 : slot + 1;
+}
+
 /* Returns the table of a host that has one. It moves when the pool does. */
 static inline struct match_entry *match_table(const struct sim *s, const struct host *h)
 {
@@ -56,6 +61,20 @@ static inline struct match_entry *match_table(const struct sim *s, const struct 
 static inline const struct match_entry *match_first(const struct sim *s, const struct host *h, const struct op *op)
 {
 	return h->size ? &match_table(s, h)[match_home(h, match_key(s, op))] : NULL;
+}
+
+/* Returns what probably is the partner of an op, or 0: a hint for prefetching, which looks at no other op. */
+static inline uint32_t match_guess(const struct sim *s, const struct host *h, const struct op *op)
+{
+	const uint32_t key = match_key(s, op);
+	const struct match_entry *t = match_table(s, h);
+	uint32_t slot;
+
+	if (!h->size)
+		return h->match;
+	for (slot = match_home(h, key); t[slot].op && (t[slot].key != key || t[slot].op == MATCH_GONE); slot = match_after(h, slot))
+		;
+	return t[slot].op;
 }
 
 #endif

@@ -87,6 +87,12 @@ struct sim {
 		uint32_t like, seen; /* as in struct sim_rank: of what is kept, and of the rank that was made last */
 		uint32_t cap; /* ops */
 	} fresh;
+	/* For what the next events need, which is fetched ahead. They are known by their places in `current` of the wheel. */
+	struct ahead {
+		uint32_t host, op;
+		enum sim_kind kind;
+		bool none; /* nothing is known about the event */
+	} ahead[32];
 	bool charges_recv; /* messages are charged to the cpu and nic of their recv */
 };
 
