@@ -135,7 +135,7 @@ static int queue_op(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i
 {
 	struct op *op = sim_op_at(s, i), *last;
 	const uint32_t at = queue_of(s, kind, sim_class_of(s, op));
-	uint32_t *tail = &sim_lane(s, host, at)->tail[kind];
+	struct queue *queue = &sim_lane(s, host, at)->queue[kind];
 
 	op->time = time;
 	op->serial = serial & (((uint64_t)1 << 38) - 1);
@@ -143,15 +143,15 @@ static int queue_op(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i
 		return -ERR_OVERFLOW;
 	if ((kind == SIM_MESSAGE && s->charges_recv) || (kind == SIM_CALC && sim_class_of(s, op)->idle))
 		return queue_alone(s, host, kind, i);
-	if (!*tail) {
-		op->next = *tail = i;
+	if (!queue->tail) {
+		op->next = queue->tail = i & (POOL_MOST - 1);
 		return wheel_push(&s->wheel, time, serial, what_of(s, host, at, kind));
 	}
-	last = sim_op_at(s, *tail);
+	last = sim_op_at(s, queue->tail);
 	if (time < last->time || serial < last->serial)
 		return queue_alone(s, host, kind, i);
 	op->next = last->next;
-	last->next = *tail = i;
+	last->next = queue->tail = i & (POOL_MOST - 1);
 	return 0;
 }
 
@@ -189,14 +189,21 @@ static inline int finish_op(struct sim *s, unsigned k, struct op *op, uint64_t t
 	return op->succ ? release_successors(s, k, op, 0, time) : 0;
 }
 
-/* Returns when the resources of an op of the rank itself are free. */
-static inline uint64_t free_for_op(const struct sim *s, uint32_t host, const struct sim_class *c)
+/* Returns when the cpu and the nic are free that an op, or a message of its class, occupies. */
+static inline uint64_t free_for(const struct sim *s, uint32_t host, enum sim_kind kind, const struct sim_class *c)
 {
 	const uint64_t cpu = sim_lane(s, host, c->at_cpu)->cpu;
 
-	if (c->kind == SIM_SEND)
+	switch (kind) {
+	case SIM_SEND:
 		return sim_later(cpu, sim_lane(s, host, c->at_nic)->send);
-	return c->idle ? 0 : cpu;
+	case SIM_RECV:
+		return 0;
+	case SIM_CALC:
+		return c->idle ? 0 : cpu;
+	default:
+		return sim_later(cpu, sim_lane(s, host, c->at_nic)->recv);
+	}
 }
 
 /* Sorts ops that became ready at the same event by kind, and then by their place in the rank. There are few of them. */
@@ -228,7 +235,8 @@ static int queue_ready(struct sim *s, struct ready *r)
 	for (size_t n = 0; n < r->ops.n && !err; n++) {
 		const struct op *op = sim_op_at(s, r->ops.at[n]);
 		const struct sim_class *c = sim_class_of(s, op);
-		uint64_t time = free_for_op(s, r->host, c);
+		/* A recv occupies no cpu, but is not tried before its cpu is free. */
+		uint64_t time = free_for(s, r->host, c->kind == SIM_RECV ? SIM_CALC : c->kind, c);
 
 		if (!s->p->compatible)
 			time = sim_later(time, op->time);
@@ -339,7 +347,7 @@ static int run_recv(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 
 /* Returns which cpu and nic of the receiving host a message is charged to: to those of its recv, if that is posted. An
  * unexpected message is charged to the first cpu, and to the nic of the number from which it was sent. */
-static void find_charged(const struct sim *s, uint32_t host, uint32_t message, struct lane **cpu, struct lane **nic)
+static inline void find_charged(const struct sim *s, uint32_t host, uint32_t message, struct lane **cpu, struct lane **nic)
 {
 	const struct sim_class *c = sim_class_of(s, sim_op_at(s, message));
 	const uint32_t recv = s->charges_recv ? match_find(s, host, message) : 0;
@@ -418,15 +426,13 @@ static int make_late(struct sim *s, uint32_t host)
 	return err ? err : post_recvs(s, host, r.nops);
 }
 
-static uint64_t busy_until(const struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i)
+static inline uint64_t busy_until(const struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i)
 {
 	const struct sim_class *c = sim_class_of(s, sim_op_at(s, i));
 	struct lane *cpu, *nic;
 
-	if (kind == SIM_RECV)
-		return 0;
-	if (kind != SIM_MESSAGE)
-		return free_for_op(s, host, c);
+	if (kind != SIM_MESSAGE || !s->charges_recv)
+		return free_for(s, host, kind, c);
 	find_charged(s, host, i, &cpu, &nic);
 	return sim_later(cpu->cpu, nic->recv);
 }
@@ -536,30 +542,91 @@ static int begin_rank(struct sim *s, uint32_t rank)
 
 /* ---- events ---- */
 
-/* Runs the first op of a queue, or waits until it can run. */
+/* When the first op of a queue runs, if nothing happens to its cpu and nic before. */
+struct due {
+	uint64_t time, serial;
+};
+
+static inline struct due due_of(const struct sim *s, uint32_t host, enum sim_kind kind, const struct queue *queue)
+{
+	const struct op *op = sim_op_at(s, sim_op_at(s, queue->tail)->next);
+
+	return (struct due){ sim_later(op->time, free_for(s, host, kind, sim_class_of(s, op))), op->serial };
+}
+
+static inline bool is_due_before(const struct due *a, const struct due *b)
+{
+	return a->time < b->time || (a->time == b->time && a->serial < b->serial);
+}
+
+/* Queues the first one of the parked queues of a lane. It leads the others. */
+static int queue_leader(struct sim *s, uint32_t host, uint32_t lane)
+{
+	struct queue *queue = sim_lane(s, host, lane)->queue;
+	enum sim_kind leader = SIM_KINDS + 1;
+	struct due first = { 0 };
+
+	for (enum sim_kind kind = SIM_SEND; kind <= SIM_MESSAGE; kind++) {
+		struct due due;
+
+		if (!queue[kind].parked)
+			continue;
+		due = due_of(s, host, kind, &queue[kind]);
+		if (leader > SIM_KINDS || is_due_before(&due, &first)) {
+			leader = kind;
+			first = due;
+		}
+	}
+	if (leader > SIM_KINDS)
+		return 0;
+	queue[leader].parked = 0;
+	queue[leader].leads = 1;
+	return wheel_push(&s->wheel, first.time, first.serial, what_of(s, host, lane, leader));
+}
+
+/* Queues a queue of a lane that has another leader, or none, or parks it. */
+static int queue_follower(struct sim *s, uint32_t host, uint32_t lane, enum sim_kind kind)
+{
+	struct queue *queue = sim_lane(s, host, lane)->queue;
+	const struct due due = due_of(s, host, kind, &queue[kind]);
+	enum sim_kind leader = SIM_SEND;
+
+	while (leader <= SIM_MESSAGE && !queue[leader].leads)
+		leader++;
+	if (leader > SIM_MESSAGE) {
+		queue[kind].leads = 1;
+	} else {
+		const struct due its = due_of(s, host, leader, &queue[leader]);
+
+		queue[kind].parked = is_due_before(&its, &due);
+	}
+	return queue[kind].parked ? 0 : wheel_push(&s->wheel, due.time, due.serial, what_of(s, host, lane, kind));
+}
+
+/* Runs the first op of a queue, unless its cpu or nic is busy, and queues those that wait. */
 static int run_queue(struct sim *s, const struct event *e)
 {
 	const uint32_t what = event_what(e), at = what >> 2;
 	const uint32_t host = s->lanes == 1 ? at : at / s->lanes, lane = s->lanes == 1 ? 0 : at % s->lanes;
 	const enum sim_kind kind = what & 3;
-	uint32_t *tail = &sim_lane(s, host, lane)->tail[kind];
-	const uint32_t last = *tail, first = sim_op_at(s, last)->next;
-	const uint64_t busy = busy_until(s, host, kind, first);
-	int err;
+	struct queue *queue = &sim_lane(s, host, lane)->queue[kind];
+	const uint32_t last = queue->tail, first = sim_op_at(s, last)->next;
+	const bool led = queue->leads, runs = busy_until(s, host, kind, first) <= event_time(e), waits = !runs || first != last;
+	int err = 0;
 
-	if (busy > event_time(e))
-		return wheel_push(&s->wheel, busy, sim_op_at(s, first)->serial, what);
-	if (first == last)
-		*tail = 0;
-	else
-		sim_op_at(s, last)->next = sim_op_at(s, first)->next;
-	err = run_op(s, host, kind, first, event_time(e));
-	if (!err && first != last) {
-		const uint32_t next = sim_op_at(s, sim_lane(s, host, lane)->tail[kind])->next;
-
-		err = wheel_push(&s->wheel, sim_later(sim_op_at(s, next)->time, busy_until(s, host, kind, next)),
-				 sim_op_at(s, next)->serial, what);
+	queue->leads = 0;
+	queue->parked = led && waits;
+	if (runs) {
+		if (first == last)
+			queue->tail = 0;
+		else
+			sim_op_at(s, last)->next = sim_op_at(s, first)->next;
+		err = run_op(s, host, kind, first, event_time(e));
 	}
+	if (!err && led)
+		err = queue_leader(s, host, lane);
+	else if (!err && waits)
+		err = queue_follower(s, host, lane, kind);
 	return err;
 }
 
@@ -618,7 +685,7 @@ FETCH_INLINE void fetch_host(struct sim *s, size_t ahead)
 
 static inline const struct op *last_ahead(const struct sim *s, const struct ahead *a)
 {
-	return sim_op_at(s, s->hosts[a->host].lane.tail[a->kind]);
+	return sim_op_at(s, s->hosts[a->host].lane.queue[a->kind].tail);
 }
 
 static inline uint32_t first_ahead(const struct sim *s, const struct ahead *a)
@@ -656,7 +723,7 @@ FETCH_INLINE void fetch_partner(const struct sim *s, struct ahead *a)
 	} else if (a->kind == SIM_SEND) {
 		const struct host *other = other_host(s, sim_op_at(s, a->op));
 
-		__builtin_prefetch(sim_op_at(s, other ? other->lane.tail[SIM_MESSAGE] : 0));
+		__builtin_prefetch(sim_op_at(s, other ? other->lane.queue[SIM_MESSAGE].tail : 0));
 	}
 }
 

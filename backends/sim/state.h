@@ -4,7 +4,7 @@
  * Four choices make the simulator fast. First, of the ops and messages that wait for the same cpu and nic of a host, only the
  * first one is in the event queue. This is exact: the times at which a cpu or nic is free only grow, so those that wait are
  * served in the order of (time, serial number), and that is the order in which they come. What comes in another order is
- * queued alone. Second, a message is its send op, so that there is no memory of messages. Third, recvs and messages that wait
+ * queued alone. For the same reason, of the queues of a lane only one is in the event queue where they wait for the same cpu. Second, a message is its send op, so that there is no memory of messages. Third, recvs and messages that wait
  * for each other are in one hash table per host (match.h), whose entries tell them apart without a look at the ops. Fourth,
  * ranks with the same dependencies share the lists of successors, which then stay in the cache. */
 #ifndef BACKENDS_SIM_STATE_H
@@ -14,11 +14,18 @@
 #include "backends/sim/sim.h"
 #include "backends/sim/wheel.h"
 
+/* Ops or messages of a kind that wait for the same cpu and nic. */
+struct queue {
+	uint32_t tail : 30; /* the last one, or 0; its `next` is the first one */
+	uint32_t leads : 1; /* it is in the event queue, and those that are parked look for the next leader at its event */
+	uint32_t parked : 1; /* it is not in the event queue: its time is not before that of the leader */
+};
+
 /* The times at which a cpu or nic of a host is free, and the queues of what waits for it. A lane i is of cpu i, of nic i, and,
  * for the queues of sends and messages, of the pair i of a cpu and a nic. */
 struct lane {
 	uint64_t cpu, send, recv; /* ns: the cpu; the nic for sending; the nic for receiving */
-	uint32_t tail[SIM_KINDS + 1]; /* last op of each queue, or 0; its `next` is the first one */
+	struct queue queue[SIM_KINDS + 1];
 };
 
 /* A rank that has ops or messages. */
