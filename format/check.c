@@ -489,6 +489,8 @@ static bool op_ok(const struct bin *b, uint32_t rank_count, const struct bin_op3
 	return op->arg == 0 || (c->kind == BIN_OP_CALC && c->len == BIN_NONE);
 }
 
+#define CLASSES_AHEAD 8u /* ops */
+
 int bin_check_rank(const struct bin *b, uint32_t dir_row)
 {
 	const bool result = b->meta->result && dir_row >= b->ndir / 2;
@@ -517,6 +519,10 @@ int bin_check_rank(const struct bin *b, uint32_t dir_row)
 	for (uint32_t i = 0; i < v.nops; i++) {
 		struct bin_op32 op;
 
+		if (i + CLASSES_AHEAD < v.nops) {
+			bin_opened_op(&v, i + CLASSES_AHEAD, &op);
+			__builtin_prefetch(&b->classes[op.cls]); /* there may be many, in any order */
+		}
 		bin_opened_op(&v, i, &op);
 		if (!op_ok(b, b->meta->nranks, &op, result) || op.ndeps > v.ndeps - d)
 			return -ERR_CORRUPT;

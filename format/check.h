@@ -170,8 +170,49 @@ struct bin_opened {
 /* Opens the part of a row of DIR; -ERR_CORRUPT if it does not lie within RANKS. The other functions read op i, dependency i
  * (with BIN_START) and the position of op i. */
 int bin_opened_at(const struct bin *b, uint32_t dir_row, struct bin_opened *v);
-void bin_opened_op(const struct bin_opened *v, uint32_t i, struct bin_op32 *out);
-uint32_t bin_opened_dep(const struct bin_opened *v, uint32_t i);
-uint32_t bin_opened_position(const struct bin_opened *v, uint32_t i);
+
+static inline uint32_t bin_read_u32(const unsigned char *p, uint32_t i)
+{
+	const unsigned char *q = p + (size_t)i * 4;
+
+	return (uint32_t)q[0] | (uint32_t)q[1] << 8 | (uint32_t)q[2] << 16 | (uint32_t)q[3] << 24;
+}
+
+static inline uint32_t bin_read_u16(const unsigned char *p, uint32_t i)
+{
+	const unsigned char *q = p + (size_t)i * 2;
+
+	return (uint32_t)q[0] | (uint32_t)q[1] << 8;
+}
+
+static inline void bin_opened_op(const struct bin_opened *v, uint32_t i, struct bin_op32 *out)
+{
+	if (v->wide) {
+		const struct bin_op32 *o = (const struct bin_op32 *)(const void *)v->ops + i;
+
+		*out = *o;
+	} else {
+		const struct bin_op16 *o = (const struct bin_op16 *)(const void *)v->ops + i;
+
+		*out = (struct bin_op32){ o->arg, o->cls, o->ndeps };
+	}
+}
+
+static inline uint32_t bin_opened_dep(const struct bin_opened *v, uint32_t i)
+{
+	uint32_t d;
+
+	if (v->wide)
+		return bin_read_u32(v->deps, i);
+	d = bin_read_u16(v->deps, i);
+	return (d & (BIN_START16 - 1)) | (d & BIN_START16 ? BIN_START : 0);
+}
+
+static inline uint32_t bin_opened_position(const struct bin_opened *v, uint32_t i)
+{
+	if (!v->pos)
+		return i;
+	return v->wide ? bin_read_u32(v->positions, i) : bin_read_u16(v->positions, i);
+}
 
 #endif

@@ -30,50 +30,6 @@ static void open_section(const struct bin *b, uint32_t dir_row, struct bin_opene
 	v->positions = v->deps + (size_t)v->ndeps * (v->wide ? 4 : 2);
 }
 
-static uint32_t read_u32(const unsigned char *p, uint32_t i)
-{
-	const unsigned char *q = p + (size_t)i * 4;
-
-	return (uint32_t)q[0] | (uint32_t)q[1] << 8 | (uint32_t)q[2] << 16 | (uint32_t)q[3] << 24;
-}
-
-static uint32_t read_u16(const unsigned char *p, uint32_t i)
-{
-	const unsigned char *q = p + (size_t)i * 2;
-
-	return (uint32_t)q[0] | (uint32_t)q[1] << 8;
-}
-
-void bin_opened_op(const struct bin_opened *v, uint32_t i, struct bin_op32 *out)
-{
-	if (v->wide) {
-		const struct bin_op32 *o = (const struct bin_op32 *)(const void *)v->ops + i;
-
-		*out = *o;
-	} else {
-		const struct bin_op16 *o = (const struct bin_op16 *)(const void *)v->ops + i;
-
-		*out = (struct bin_op32){ o->arg, o->cls, o->ndeps };
-	}
-}
-
-uint32_t bin_opened_dep(const struct bin_opened *v, uint32_t i)
-{
-	uint32_t d;
-
-	if (v->wide)
-		return read_u32(v->deps, i);
-	d = read_u16(v->deps, i);
-	return (d & (BIN_START16 - 1)) | (d & BIN_START16 ? BIN_START : 0);
-}
-
-uint32_t bin_opened_position(const struct bin_opened *v, uint32_t i)
-{
-	if (!v->pos)
-		return i;
-	return v->wide ? read_u32(v->positions, i) : read_u16(v->positions, i);
-}
-
 int bin_opened_at(const struct bin *b, uint32_t dir_row, struct bin_opened *v)
 {
 	uint64_t off, room, need;
@@ -155,7 +111,7 @@ static inline int set_sizes(struct unpacking *u, const struct bin_opened *v)
 	struct bin_space *sp = u->sp;
 
 	for (uint32_t i = 0; i < u->b->nbuffers; i++) {
-		int64_t size = i < v->sizes ? u->val[read_u32(v->size_rows, i)] : 0;
+		int64_t size = i < v->sizes ? u->val[bin_read_u32(v->size_rows, i)] : 0;
 
 		if (size < 0)
 			return out_of_bounds(sp, i, 0, 0, (uint64_t)size);
