@@ -136,6 +136,7 @@ static int queue_op(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i
 	struct op *op = sim_op_at(s, i), *last;
 	const uint32_t at = queue_of(s, kind, sim_class_of(s, op));
 	struct queue *queue = &sim_lane(s, host, at)->queue[kind];
+	uint32_t *end = &s->lasts[(size_t)host * s->lanes + at].at[kind];
 
 	op->time = time;
 	op->serial = serial & (((uint64_t)1 << 38) - 1);
@@ -143,15 +144,16 @@ static int queue_op(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i
 		return -ERR_OVERFLOW;
 	if ((kind == SIM_MESSAGE && s->charges_recv) || (kind == SIM_CALC && sim_class_of(s, op)->idle))
 		return queue_alone(s, host, kind, i);
-	if (!queue->tail) {
-		op->next = queue->tail = i & (POOL_MOST - 1);
+	op->next = 0;
+	if (!queue->first) {
+		queue->first = i & (POOL_MOST - 1);
+		*end = i;
 		return wheel_push(&s->wheel, time, serial, what_of(s, host, at, kind));
 	}
-	last = sim_op_at(s, queue->tail);
+	last = sim_op_at(s, *end);
 	if (time < last->time || serial < last->serial)
 		return queue_alone(s, host, kind, i);
-	op->next = last->next;
-	last->next = queue->tail = i & (POOL_MOST - 1);
+	last->next = *end = i;
 	return 0;
 }
 
@@ -549,7 +551,7 @@ struct due {
 
 static inline struct due due_of(const struct sim *s, uint32_t host, enum sim_kind kind, const struct queue *queue)
 {
-	const struct op *op = sim_op_at(s, sim_op_at(s, queue->tail)->next);
+	const struct op *op = sim_op_at(s, queue->first);
 
 	return (struct due){ sim_later(op->time, free_for(s, host, kind, sim_class_of(s, op))), op->serial };
 }
@@ -610,17 +612,14 @@ static int run_queue(struct sim *s, const struct event *e)
 	const uint32_t host = s->lanes == 1 ? at : at / s->lanes, lane = s->lanes == 1 ? 0 : at % s->lanes;
 	const enum sim_kind kind = what & 3;
 	struct queue *queue = &sim_lane(s, host, lane)->queue[kind];
-	const uint32_t last = queue->tail, first = sim_op_at(s, last)->next;
-	const bool led = queue->leads, runs = busy_until(s, host, kind, first) <= event_time(e), waits = !runs || first != last;
+	const uint32_t first = queue->first, next = sim_op_at(s, first)->next;
+	const bool led = queue->leads, runs = busy_until(s, host, kind, first) <= event_time(e), waits = !runs || next;
 	int err = 0;
 
 	queue->leads = 0;
 	queue->parked = led && waits;
 	if (runs) {
-		if (first == last)
-			queue->tail = 0;
-		else
-			sim_op_at(s, last)->next = sim_op_at(s, first)->next;
+		queue->first = next & (POOL_MOST - 1);
 		err = run_op(s, host, kind, first, event_time(e));
 	}
 	if (!err && led)
@@ -658,10 +657,10 @@ static int make_receiver(struct sim *s, const struct event *e)
 /* Without the attribute gcc takes a function that only fetches for one without effect, and leaves out its calls. */
 #define FETCH_INLINE static inline __attribute__((always_inline))
 
-/* What is fetched for an event, step by step, and how many events ahead: its host; the last op of its queue; the first one; the host at
- * the other end of its message, the op behind it, and where its partner is looked up; the partner; and what waits for the op that
- * ends. */
-enum fetch { FETCH_HOST = 24, FETCH_LAST = 20, FETCH_FIRST = 16, FETCH_OTHER = 12, FETCH_PARTNER = 8, FETCH_NEXT = 4 };
+/* What is fetched for an event, step by step, and how many events ahead: its host; the first op of its queue; the host at the other
+ * end of its message, the op behind it, and where its partner is looked up; the partner, or what the message is queued behind; and
+ * what waits for the op that ends. */
+enum fetch { FETCH_HOST = 20, FETCH_FIRST = 16, FETCH_OTHER = 12, FETCH_PARTNER = 8, FETCH_NEXT = 4 };
 _Static_assert(FETCH_HOST < sizeof((struct sim *)0)->ahead / sizeof(struct ahead), "all events between the first step and the last");
 
 static inline struct ahead *ahead_at(struct sim *s, size_t ahead)
@@ -683,32 +682,30 @@ FETCH_INLINE void fetch_host(struct sim *s, size_t ahead)
 	__builtin_prefetch(&s->hosts[a->host]);
 }
 
-static inline const struct op *last_ahead(const struct sim *s, const struct ahead *a)
-{
-	return sim_op_at(s, s->hosts[a->host].lane.queue[a->kind].tail);
-}
-
 static inline uint32_t first_ahead(const struct sim *s, const struct ahead *a)
 {
-	return last_ahead(s, a)->next;
+	return s->hosts[a->host].lane.queue[a->kind].first;
 }
 
-/* Returns the host at the other end of the message of a send. */
-static inline const struct host *other_host(const struct sim *s, const struct op *op)
+/* Returns the number of the host at the other end of a message, or NO_HOST. */
+static inline uint32_t other_host(const struct sim *s, const struct op *op)
 {
 	const uint32_t slot = s->slot[op->peer];
 
-	return slot == SLOT_NONE || slot == SLOT_GONE ? NULL : &s->hosts[slot - 1];
+	return slot == SLOT_NONE || slot == SLOT_GONE ? NO_HOST : slot - 1;
 }
 
 FETCH_INLINE void fetch_other(const struct sim *s, const struct ahead *a)
 {
 	const struct op *op = sim_op_at(s, first_ahead(s, a));
+	const uint32_t other = a->kind == SIM_SEND || a->kind == SIM_MESSAGE ? other_host(s, op) : NO_HOST;
 
 	__builtin_prefetch(sim_op_at(s, op->next));
-	if (a->kind == SIM_SEND || a->kind == SIM_MESSAGE)
-		__builtin_prefetch(other_host(s, op));
-	if (a->kind == SIM_MESSAGE)
+	if (other != NO_HOST)
+		__builtin_prefetch(&s->hosts[other]);
+	if (a->kind == SIM_SEND && other != NO_HOST)
+		__builtin_prefetch(&s->lasts[(size_t)other * s->lanes]);
+	else if (a->kind == SIM_MESSAGE)
 		__builtin_prefetch(match_first(s, &s->hosts[a->host], op));
 }
 
@@ -721,9 +718,10 @@ FETCH_INLINE void fetch_partner(const struct sim *s, struct ahead *a)
 		a->op = match_guess(s, h, sim_op_at(s, a->op)); /* its recv, which ends with it */
 		__builtin_prefetch(sim_op_at(s, a->op));
 	} else if (a->kind == SIM_SEND) {
-		const struct host *other = other_host(s, sim_op_at(s, a->op));
+		const uint32_t other = other_host(s, sim_op_at(s, a->op));
 
-		__builtin_prefetch(sim_op_at(s, other ? other->lane.queue[SIM_MESSAGE].tail : 0));
+		if (other != NO_HOST)
+			__builtin_prefetch(sim_op_at(s, s->lasts[(size_t)other * s->lanes].at[SIM_MESSAGE]));
 	}
 }
 
@@ -750,8 +748,6 @@ FETCH_INLINE void fetch_step(struct sim *s, enum fetch step, size_t ahead)
 		fetch_host(s, ahead);
 	else if (a->none)
 		return;
-	else if (step == FETCH_LAST)
-		__builtin_prefetch(last_ahead(s, a));
 	else if (step == FETCH_FIRST)
 		__builtin_prefetch(sim_op_at(s, first_ahead(s, a)));
 	else if (step == FETCH_OTHER)
@@ -765,13 +761,12 @@ FETCH_INLINE void fetch_step(struct sim *s, enum fetch step, size_t ahead)
 /* Fetches what the next events need. When a window has opened, nothing has been fetched for its first events. */
 FETCH_INLINE void fetch_ahead(struct sim *s)
 {
-	static const enum fetch steps[] = { FETCH_HOST, FETCH_LAST, FETCH_FIRST, FETCH_OTHER, FETCH_PARTNER, FETCH_NEXT };
+	static const enum fetch steps[] = { FETCH_HOST, FETCH_FIRST, FETCH_OTHER, FETCH_PARTNER, FETCH_NEXT };
 
 	for (size_t n = 0; s->wheel.next == 1 && n < sizeof steps / sizeof *steps; n++)
 		for (size_t i = 0; i < steps[n]; i++)
 			fetch_step(s, steps[n], i);
 	fetch_step(s, FETCH_HOST, FETCH_HOST);
-	fetch_step(s, FETCH_LAST, FETCH_LAST);
 	fetch_step(s, FETCH_FIRST, FETCH_FIRST);
 	fetch_step(s, FETCH_OTHER, FETCH_OTHER);
 	fetch_step(s, FETCH_PARTNER, FETCH_PARTNER);

@@ -12,6 +12,7 @@ static int grow_hosts(struct sim *s)
 	const uint64_t most = ((uint64_t)WHAT_ALONE >> 2) / s->lanes, more = s->lanes - 1;
 	uint64_t cap = s->hosts_cap ? s->hosts_cap + (uint64_t)s->hosts_cap / 2 : 64;
 	struct host *hosts;
+	struct lasts *lasts;
 	struct lane *lanes;
 
 	cap = cap < s->src->nranks ? cap : s->src->nranks;
@@ -23,6 +24,11 @@ static int grow_hosts(struct sim *s)
 			return -ERR_NOMEM;
 		s->more = lanes;
 	}
+	lasts = mem_large(s->lasts, s->lasts_size, cap * s->lanes * sizeof *lasts);
+	if (!lasts)
+		return -ERR_NOMEM;
+	s->lasts = lasts;
+	s->lasts_size = cap * s->lanes * sizeof *lasts;
 	hosts = mem_large(s->hosts, s->hosts_cap * sizeof *hosts, cap * sizeof *hosts);
 	if (!hosts)
 		return -ERR_NOMEM;
@@ -105,6 +111,7 @@ void sim_retire_host(struct sim *s, uint32_t host)
 void hosts_fini(struct sim *s)
 {
 	mem_large_free(s->hosts, s->hosts_cap * sizeof *s->hosts);
+	mem_large_free(s->lasts, s->lasts_size);
 	free(s->more);
 }
 

@@ -4,9 +4,10 @@
  * Four choices make the simulator fast. First, of the ops and messages that wait for the same cpu and nic of a host, only the
  * first one is in the event queue. This is exact: the times at which a cpu or nic is free only grow, so those that wait are
  * served in the order of (time, serial number), and that is the order in which they come. What comes in another order is
- * queued alone. For the same reason, of the queues of a lane only one is in the event queue where they wait for the same cpu. Second, a message is its send op, so that there is no memory of messages. Third, recvs and messages that wait
- * for each other are in one hash table per host (match.h), whose entries tell them apart without a look at the ops. Fourth,
- * ranks with the same dependencies share the lists of successors, which then stay in the cache. */
+ * queued alone. For the same reason, where queues of a lane wait for the same cpu, only one of them is in the event queue.
+ * Second, a message is its send op, so that there is no memory of messages. Third, recvs and messages that wait for each other
+ * are in one hash table per host (match.h), whose entries tell them apart without a look at the ops. Fourth, ranks with the same
+ * dependencies share the lists of successors, which then stay in the cache. */
 #ifndef BACKENDS_SIM_STATE_H
 #define BACKENDS_SIM_STATE_H
 
@@ -16,7 +17,7 @@
 
 /* Ops or messages of a kind that wait for the same cpu and nic. */
 struct queue {
-	uint32_t tail : 30; /* the last one, or 0; its `next` is the first one */
+	uint32_t first : 30; /* the first one, or 0 */
 	uint32_t leads : 1; /* it is in the event queue, and those that are parked look for the next leader at its event */
 	uint32_t parked : 1; /* it is not in the event queue: its time is not before that of the leader */
 };
@@ -26,6 +27,11 @@ struct queue {
 struct lane {
 	uint64_t cpu, send, recv; /* ns: the cpu; the nic for sending; the nic for receiving */
 	struct queue queue[SIM_KINDS + 1];
+};
+
+/* The last one of each queue of a lane, if there is one. It is apart from the lane, because only what adds to a queue needs it. */
+struct lasts {
+	uint32_t at[SIM_KINDS + 1];
 };
 
 /* A rank that has ops or messages. */
@@ -77,6 +83,8 @@ struct sim {
 	struct pool pool;
 	struct host *hosts;
 	struct lane *more; /* lanes 1 and up of all hosts, `lanes` - 1 of each */
+	struct lasts *lasts; /* of each lane of each host */
+	size_t lasts_size; /* bytes */
 	uint32_t nhosts, hosts_cap, free_host; /* free_host: 1 + the first free host, or 0; the field `rank` links them */
 	uint32_t lanes;
 	uint32_t *slot; /* for each rank: 1 + its host, SLOT_NONE if it has none yet, or SLOT_GONE */
