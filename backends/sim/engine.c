@@ -396,26 +396,23 @@ static bool is_ready_recv(const struct sim *s, uint32_t i)
 	return !op->serial && sim_class_of(s, op)->kind == SIM_RECV;
 }
 
-/* Runs the recvs that are ready at the start, at time 0: there is no message yet, and nobody waits for their start. */
+/* Runs the recvs that are ready at the start, at time 0: there is no message yet, and nobody waits for their start. Uses s->at. */
 static int post_recvs(struct sim *s, uint32_t host, uint32_t nops)
 {
 	const uint32_t block = s->hosts[host].block;
-	uint32_t n = 0;
-	int err;
+	int err = VEC_RESERVE(&s->at, nops);
 
-	for (uint32_t i = block; i < block + nops; i++)
-		n += is_ready_recv(s, i);
-	err = match_reserve(s, host, n);
+	s->at.n = 0;
 	for (uint32_t i = block; i < block + nops && !err; i++) {
 		if (!is_ready_recv(s, i))
 			continue;
-		s->result->events++;
+		s->at.at[s->at.n++] = i;
 		sim_op_at(s, i)->state = OP_STARTED;
 		if (is_watched(s))
 			err = report_op(s, host, i, SIM_STARTED, 0, 0);
-		err = err ? err : match_add(s, host, i);
 	}
-	return err;
+	s->result->events += s->at.n;
+	return err ? err : match_add_first(s, host, s->at.at, (uint32_t)s->at.n);
 }
 
 /* Makes the ops of a rank whose first message has come: they all wait for the recvs that are ready at the start. */

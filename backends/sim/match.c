@@ -152,7 +152,8 @@ static inline bool has_room(unsigned size, uint32_t n)
 	return n < match_slots(size) - match_slots(size) / 8;
 }
 
-int match_reserve(struct sim *s, uint32_t host, uint32_t n)
+/* Makes room for so many recvs and messages of a host. */
+static int reserve(struct sim *s, uint32_t host, uint32_t n)
 {
 	struct host *h = &s->hosts[host];
 	unsigned size = 1;
@@ -182,7 +183,7 @@ int match_add(struct sim *s, uint32_t host, uint32_t i)
 	const uint32_t n = h->waiting + 1u, more = n + n / 2;
 
 	if (!has_room_for_one(s, h)) {
-		int err = match_reserve(s, host, n < MATCH_MOST && more > MATCH_MOST ? MATCH_MOST : more);
+		int err = reserve(s, host, n < MATCH_MOST && more > MATCH_MOST ? MATCH_MOST : more);
 
 		if (err)
 			return err;
@@ -191,6 +192,22 @@ int match_add(struct sim *s, uint32_t host, uint32_t i)
 		add_entry(s, h, (struct match_entry){ match_key(s, sim_op_at(s, i)), i });
 	else
 		append_to_chain(s, &h->match, i);
+	h->waiting = n & MATCH_MOST;
+	return 0;
+}
+
+int match_add_first(struct sim *s, uint32_t host, const uint32_t *recvs, uint32_t n)
+{
+	struct host *h = &s->hosts[host];
+	int err = reserve(s, host, n);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < n; i++)
+		if (h->size)
+			add_entry(s, h, (struct match_entry){ match_key(s, sim_op_at(s, recvs[i])), recvs[i] });
+		else
+			append_to_chain(s, &h->match, recvs[i]);
 	h->waiting = n & MATCH_MOST;
 	return 0;
 }

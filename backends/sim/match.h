@@ -16,10 +16,10 @@ struct match_entry {
 
 #define MATCH_MOST ((1u << 25) - 1) /* recvs and messages that wait on a host */
 
-/* Makes room for so many recvs and messages of a host. */
-int match_reserve(struct sim *s, uint32_t host, uint32_t n);
 /* Adds a recv or a message to those that wait. */
 int match_add(struct sim *s, uint32_t host, uint32_t i);
+/* Adds the first recvs of a host, for which none waits yet. */
+int match_add_first(struct sim *s, uint32_t host, const uint32_t *recvs, uint32_t n);
 /* Returns the first message for a recv, or the first recv for a message, or 0 if there is none. */
 uint32_t match_find(const struct sim *s, uint32_t host, uint32_t i);
 /* The same, and removes it. */
