@@ -521,7 +521,8 @@ int bin_check_rank(const struct bin *b, uint32_t dir_row)
 
 		if (i + CLASSES_AHEAD < v.nops) {
 			bin_opened_op(&v, i + CLASSES_AHEAD, &op);
-			__builtin_prefetch(&b->classes[op.cls]); /* there may be many, in any order */
+			if (op.cls < b->nclasses)
+				__builtin_prefetch(&b->classes[op.cls]); /* there may be many, in any order */
 		}
 		bin_opened_op(&v, i, &op);
 		if (!op_ok(b, b->meta->nranks, &op, result) || op.ndeps > v.ndeps - d)
