@@ -545,9 +545,10 @@ tsan:
 	@$(PARALLEL) BUILD=build-tsan MPICC= SAN=-fsanitize=thread CFLAGS="-O1 -g" tests
 	@LARGE=20000 SIZES="2 5" KINDS=threads WAITS=2000 STARTS=$(or $(STARTS),20000) BUILD=build-tsan bash tests/run.sh $(THREADED)
 
-# The campaigns; check-long is all of them, in about two hours on two cores. A number on the command line makes one longer, as in
+# The campaigns; check-long is all of them, in less than three hours on two cores. A number on the command line makes one longer, as in
 # "make mutants MOST=3000" or "make matrix SWEEP=all", which tries every combination and takes hours.
-LONG_RUNS := variants coverage matrix epoch alloc mutants allranks verify-large promela offload kill check-verbs kill-verbs check-mpi fuzz
+LONG_RUNS := variants coverage matrix epoch alloc mutants allranks verify-large promela offload kill check-verbs kill-verbs \
+	check-mpi fuzz releases
 .PHONY: check-long $(LONG_RUNS)
 check-long: check
 	@failed=; for run in $(LONG_RUNS); do \
@@ -614,6 +615,13 @@ check-mpi:
 fuzz:
 	@$(PARALLEL) tests
 	@SECONDS_EACH=$(or $(SECONDS_EACH),200) $(RUN) tests/compiler/fuzz.sh
+
+# Both releases of Debian, and the packages for them.
+releases:
+	@if [ "$$(id -u)" = 0 ] && command -v mmdebstrap >/dev/null; then \
+		$(MAKE) --no-print-directory check-debian12 && $(MAKE) --no-print-directory check-debian13 && \
+		$(MAKE) --no-print-directory check-package; \
+	else echo "skip releases: they need root and mmdebstrap"; fi
 
 # Every shape of the offloaded broadcast up to 36 ranks, in random orders of packets.
 offload:
