@@ -101,7 +101,7 @@ static void add_once(term *list, unsigned *n, term x)
 		list[(*n)++] = x;
 }
 
-void facts_powers(const struct facts *f, term x, struct powers *out)
+static void find_powers(const struct facts *f, term x, struct powers *out)
 {
 	const struct term_node n = *term_at(f->t, x);
 	const term part[] = { n.a, n.b, n.c };
@@ -115,7 +115,14 @@ void facts_powers(const struct facts *f, term x, struct powers *out)
 		add_once(out->log, &out->nlogs, x);
 	for (unsigned i = 0; i < 3; i++)
 		if (part[i] != TERM_NONE)
-			facts_powers(f, part[i], out);
+			find_powers(f, part[i], out);
+}
+
+void facts_powers(const struct facts *f, struct powers *out)
+{
+	for (unsigned i = 0; i < f->n; i++)
+		find_powers(f, f->fact[i], out);
+	find_powers(f, f->goal, out);
 }
 
 /* Returns 2^n times the power, or TERM_NONE if that may not fit 64 bits. */
@@ -183,9 +190,7 @@ static void bound_powers(struct facts *f)
 	struct powers all = { 0 };
 	const unsigned n = f->nbounds;
 
-	for (unsigned i = 0; i < f->n; i++)
-		facts_powers(f, f->fact[i], &all);
-	facts_powers(f, f->goal, &all);
+	facts_powers(f, &all);
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = 0; k < all.npowers; k++) {
 			for (unsigned m = 0; m < all.nlogs; m++)
@@ -270,9 +275,7 @@ static void bound_greater(struct facts *f)
 {
 	struct powers all = { 0 };
 
-	for (unsigned i = 0; i < f->n; i++)
-		facts_powers(f, f->fact[i], &all);
-	facts_powers(f, f->goal, &all);
+	facts_powers(f, &all);
 	for (unsigned k = 0; k < all.npowers; k++)
 		for (unsigned m = 0; m < all.npowers; m++) {
 			const term more = double_power(f, all.power[m], 1);

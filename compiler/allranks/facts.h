@@ -49,8 +49,8 @@ struct powers {
 	unsigned npowers, nlogs;
 };
 
-/* Adds those in a term, each once. */
-void facts_powers(const struct facts *f, term x, struct powers *out);
+/* Adds those in the facts and the goal, each once. */
+void facts_powers(const struct facts *f, struct powers *out);
 
 /* Finds the bounds that the facts, and the ranges of what occurs in them and in the goal, say. */
 void facts_bound(struct facts *f);

@@ -288,9 +288,7 @@ static term find_order(struct facts *f)
 	struct terms *t = f->t;
 	struct powers all = { 0 };
 
-	for (unsigned i = 0; i < f->n; i++)
-		facts_powers(f, f->fact[i], &all);
-	facts_powers(f, f->goal, &all);
+	facts_powers(f, &all);
 	for (unsigned i = 0; i < all.npowers; i++)
 		for (unsigned k = 0; k < i; k++) {
 			const term a = term_at(t, all.power[i])->b, b = term_at(t, all.power[k])->b;
