@@ -169,8 +169,9 @@ drop_spaces()
 		[ ! -e "/run/netns/$name" ] || ip netns del "$name"
 	done
 }
-# space_rsh PREFIX FILE : makes a program that takes the place of ssh for hosts a and b. Each has its own temporary files: daemons of
-# Open MPI on one machine may make the same directory at the same time, and then one of them fails.
+# space_rsh PREFIX FILE : makes a program that takes the place of ssh for hosts a and b. Each has its own name: Open MPI 5 finds by it
+# which ranks share a node. And its own temporary files: daemons of Open MPI on one machine may make the same directory at the same
+# time, and then one of them fails.
 space_rsh()
 {
 	cat >"$2" <<-END
@@ -180,7 +181,7 @@ space_rsh()
 		TMPDIR=$TMP/tmp-\$host
 		mkdir -p "\$TMPDIR"
 		export TMPDIR
-		exec nsenter --net=/run/netns/$1-\$host sh -c "\$*"
+		exec unshare --uts nsenter --net=/run/netns/$1-\$host sh -c "hostname \$host; \$*"
 	END
 	chmod +x "$2"
 }

@@ -88,7 +88,7 @@ if [[ " ${INSTALLED[*]} " = *" openmpi "* ]] && compile openmpi "$TMP/progress" 
 	done
 fi
 
-# On two hosts, which are namespaces. Open MPI names its shared memory after the machine, of which both have the same.
+# On two hosts, which are namespaces. By slot, because Open MPI 5, if it may oversubscribe, puts all ranks on the first.
 make_spaces "goalmpi-$$" 3 4 2>"$TMP/err"
 case $? in
 0) ;;
@@ -104,7 +104,7 @@ esac
 space_rsh "goalmpi-$$" "$TMP/rsh"
 export OMPI_MCA_btl=self,tcp
 for mpi in "${INSTALLED[@]}"; do
-	options=(--host a:2,b:2 --mca plm_rsh_agent "$TMP/rsh")
+	options=(--host a:2,b:2 --map-by slot --mca plm_rsh_agent "$TMP/rsh")
 	[ $mpi = openmpi ] || options=(-hosts a:2,b:2 -launcher ssh -launcher-exec "$TMP/rsh" -iface veth3)
 	judge "nodes.spaces.$mpi seed $SEED" 900 nsenter --net="/run/netns/goalmpi-$$-a" "$ROOT/mpi/goalmpi-run" mpirun.$mpi "${options[@]}" -n 4 \
 		"$TMP/diff-$mpi" "$SEED" $cases
