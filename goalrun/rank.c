@@ -199,9 +199,10 @@ static int run_starts(struct rank *r)
 
 		if (is_checked)
 			rank_fill(r, epoch);
+		rank_touch(r);
 		delay_at_random(r);
 		/* Without delays the ranks start together, so that the measured time is that of the collective alone. */
-		if (!o->delay && rank_meet(r))
+		if (!o->delay && rank_begin(r))
 			return 1;
 		r->starts++;
 		if (o->barrier)
@@ -270,8 +271,8 @@ static int run_all(struct rank *r)
 	r->buffers = mem_calloc(r->info.nbuffers, sizeof *r->buffers);
 	r->bytes = mem_calloc(r->info.nbuffers, sizeof *r->bytes);
 	r->given = mem_calloc(r->info.nbuffers, sizeof *r->given);
-	r->met = mem_alloc(r->o->nranks);
-	if (!r->buffers || !r->bytes || !r->given || !r->met)
+	r->came = mem_calloc(r->o->nranks, sizeof *r->came);
+	if (!r->buffers || !r->bytes || !r->given || !r->came)
 		return rank_failed(r, "out of memory");
 	for (r->index = 0; r->index < r->o->ncases && !err; r->index++) {
 		r->c = &r->o->cases[r->index];
@@ -303,13 +304,13 @@ static void add_stats(const struct rank *r)
 
 int run_rank(struct run_launch *l, uint32_t rank)
 {
-	struct rank r = { .l = l, .o = l->o, .rank = rank };
+	/* The CPUs that all ranks share are counted before this one is pinned. */
+	struct rank r = { .l = l, .o = l->o, .rank = rank, .spins = rt_spins(l->o->here) };
 	int err;
 
 	if (l->o->pinning && !run_pin(l->o->pinning, rank))
 		return rank_failed(&r, "it cannot be pinned: %s", strerror(errno));
 	err = MPIX_Sched_ctx_create(&r.ctx);
-	r.spins = rt_spins(l->o->here);
 	r.random = values_key((uint64_t)l->o->seed, rank, 77, 0);
 	if (err)
 		return rank_failed(&r, "MPIX_Sched_ctx_create: %s", MPIX_Sched_error_string(err));
@@ -322,7 +323,7 @@ int run_rank(struct run_launch *l, uint32_t rank)
 	free(r.buffers);
 	free(r.bytes);
 	free(r.given);
-	free(r.met);
+	free(r.came);
 	MPIX_Sched_op_free(&r.user);
 	MPIX_Sched_unload(&r.sched);
 	MPIX_Sched_group_free(&r.group);

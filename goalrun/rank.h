@@ -15,7 +15,7 @@ struct rank {
 	uint32_t rank;
 	uint64_t seq; /* number of exchanges on the launcher's board */
 	unsigned spins;
-	char *met; /* buffer for one byte of each rank */
+	uint64_t *came; /* times at which the ranks came, in ns */
 	MPIX_Sched_ctx ctx;
 	MPIX_Sched_group group;
 	MPIX_Sched sched;
@@ -43,10 +43,13 @@ int rank_library(struct rank *r, const char *call, int rc);
 int rank_allgather(const void *in, void *out, size_t size, void *arg);
 /* Exchanges at most GROUP_RECORD bytes with all ranks. */
 int rank_exchange(struct rank *r, const void *in, void *out, size_t size);
-/* Waits until all ranks have called it. */
-int rank_meet(struct rank *r);
+/* Waits until all ranks have called it, and returns on all of them at the same time where these share a clock and each has a
+ * CPU. */
+int rank_begin(struct rank *r);
 /* Fills the buffers before a start. Everything is overwritten, also what the previous start received. */
 void rank_fill(const struct rank *r, uint64_t epoch);
+/* Writes to each cache line that holds what the rank gives, as a program would that computes it anew; the values stay. */
+void rank_touch(const struct rank *r);
 /* Writes the guard bytes around a buffer. */
 void rank_guard(const struct rank *r, uint32_t i);
 /* Check the buffers after a start: rank_check_guards only the guard bytes around them, rank_check also all that the

@@ -2,11 +2,16 @@
  * What a rank of goalrun has in common with the others: errors and exchanges, and the data in its buffers. */
 #include "goalrun/rank.h"
 
+#include "runtime/cpus.h"
 #include "runtime/sched.h"
+#include "util/clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#define LEAD_NS 1000 /* until all ranks know that all have come */
+#define LINE 64u /* bytes of a cache line */
 
 int rank_failed(struct rank *r, const char *fmt, ...)
 {
@@ -56,9 +61,20 @@ int rank_exchange(struct rank *r, const void *in, void *out, size_t size)
 	return err ? rank_failed(r, "another rank failed") : 0;
 }
 
-int rank_meet(struct rank *r)
+int rank_begin(struct rank *r)
 {
-	return rank_exchange(r, "", r->met, 1);
+	const uint64_t now = clock_now_ns();
+	uint64_t begin = 0;
+
+	if (rank_exchange(r, &now, r->came, sizeof now))
+		return 1;
+	if (r->o->here < r->o->nranks || !r->spins) /* hosts have clocks of their own, and a rank that waits holds up another */
+		return 0;
+	for (uint32_t q = 0; q < r->o->nranks; q++)
+		begin = r->came[q] > begin ? r->came[q] : begin;
+	while (clock_now_ns() < begin + LEAD_NS)
+		rt_relax(0, 1);
+	return 0;
 }
 
 /* ---- data ---- */
@@ -115,6 +131,17 @@ void rank_fill(const struct rank *r, uint64_t epoch)
 		fill_plain(r, epoch);
 	else if (r->o->claim->any)
 		oracle_fill(&r->oracle, epoch, r->buffers, r->bytes);
+}
+
+void rank_touch(const struct rank *r)
+{
+	for (uint32_t i = 0; i < r->info.nbuffers; i++) {
+		volatile char *p = r->buffers[i];
+
+		if (p && r->sched->image->bin.buffers[i].mode != BIN_OUT)
+			for (uint64_t at = 0; at < r->bytes[i]; at += LINE)
+				p[at] = p[at];
+	}
 }
 
 static uint64_t guard_key(const struct rank *r, uint32_t buffer)
