@@ -654,12 +654,13 @@ BENCH_RANKS := \
 BENCH_OTHERS := \
 	$(BUILD)/bench/bench \
 	$(BUILD)/bench/overlap_mpi \
-	$(BUILD)/bench/plot
+	$(BUILD)/bench/plot \
+	$(BUILD)/bench/tools
 BENCHES := $(filter-out $(BENCH_RANKS) $(BENCH_OTHERS),$(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c)))
 PEERS := $(patsubst %,$(BUILD)/bench/overlap-%,$(MPICC))
 
 # Inner parts are measured as well, so they take the objects.
-$(BENCHES) $(BENCH_RANKS): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(call obj,$(TEAM)) $(LIB_O)
+$(BENCHES) $(BENCH_RANKS): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(call obj,bench/bench bench/tools $(TEAM)) $(LIB_O)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) $(JSON) -lm
 
 $(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c goalrun/work.c runtime/board.c util/mem.c goalrun/work.h \

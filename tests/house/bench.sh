@@ -23,6 +23,7 @@ bench()
 }
 
 bench specialise 'of the bar'
+bench simulate 'MB'
 bench bind init -n 2
 bench collab ratio
 if [ "$(nproc)" -ge 2 ]; then
