@@ -219,10 +219,17 @@ measured_times()
 	timeout "$LIMIT" taskset -c "$all" "$GOALRUN" -n 2 --placement bind --type double --count "${counts#,}" --iters $((ITERS * 20)) \
 		"$ROOT/schedules/$1.goal" | awk '$2 == "double" { print 8 * $1, $6 }'
 }
+# parameters SCHEDULE : those with which it is simulated, in $TMP/SCHEDULE.params. They are measured anew for each, because on a virtual
+# machine two CPUs are threads of one core for some seconds, and cores of their own in others.
+parameters()
+{
+	if [ -n "${PARAMS-}" ]; then cp "$PARAMS" "$TMP/$1.params"; else
+		timeout "$LIMIT" taskset -c "$all" "$GOALRUN" -n 2 --placement bind --calibrate >"$TMP/$1.params"; fi
+}
 # simulated_time SCHEDULE BYTES : in us, by goalsim
 simulated_time()
 {
-	"$BUILD/bin/goalsim" -n 2 --params "$OUT/predict.params" --type double --count $(($2 / 8)) "$ROOT/schedules/$1.goal" |
+	"$BUILD/bin/goalsim" -n 2 --params "$TMP/$1.params" --type double --count $(($2 / 8)) "$ROOT/schedules/$1.goal" |
 		awk '$1 == "end" { print $2 / 1000 }'
 }
 # Each schedule is a curve of its sizes, on the diagonal if it takes what is simulated.
@@ -233,17 +240,16 @@ predict()
 	SIZES=${SIZES:-8 64 512 4096 32768 262144 1048576}
 	SCHEDULES=${SCHEDULES:-bcast_binomial reduce_binomial allreduce_recursive_doubling allreduce_ring allreduce_reduce_bcast
 		allgather_ring alltoall_pairwise gather_binomial scatter_binomial scan_chain exscan_chain reduce_scatter_block_ring}
-	if [ -n "${PARAMS-}" ]; then cp "$PARAMS" "$OUT/predict.params"; else
-		timeout "$LIMIT" taskset -c "$all" "$GOALRUN" -n 2 --placement bind --calibrate >"$OUT/predict.params"; fi || return
 	for s in $SCHEDULES; do
+		parameters "$s" || return
 		measured_times "$s" | while read -r bytes us; do echo "$s $bytes $us $(simulated_time "$s" "$bytes")"; done
 	done >"$TMP/times"
 	errors='{ d = $4 - $3; print 100 * (d < 0 ? -d : d) / $3 }'
 	median=$(awk "$errors" "$TMP/times" | sort -g | awk '{ v[NR] = $1 } END { if (NR) printf "%.0f", v[int((NR + 1) / 2)] }')
 	[ -n "$median" ] || { echo "experiment.sh: no schedule has been measured" >&2; return 1; }
 	head_of "Simulated and measured time of schedules, 2 ranks" "a measured time is the median of $((ITERS * 20)) starts of one launch" "" \
-		"goalrun --calibrate, then goalsim --params. Median of the relative errors: $median %."
-	say "note: parameters in ns, those but L, o, g and start for a byte; S in bytes: $(grep -v '^#' "$OUT/predict.params" | paste -sd',' | sed 's/,/, /g')"
+		"For each schedule goalrun --calibrate, goalrun, then goalsim --params. Median of the relative errors: $median %."
+	say "note: parameters of the first, in ns, those but L, o, g and start for a byte; S in bytes: $(grep -v '^#' "$TMP/${SCHEDULES%% *}.params" | paste -sd',' | sed 's/,/, /g')"
 	say "plot: each schedule with blocks of $(bytes_of "${SIZES%% *}") to $(bytes_of "${SIZES##* }")"
 	say "log x: measured [us]"
 	say "log y: simulated [us]"
