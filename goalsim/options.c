@@ -75,6 +75,12 @@ static const struct option_row rows[] = {
 	{ .name = "rules", .arg = "corrected|compatible", .help = "whether the faults of LogGOPSim are corrected",
 	  .take = take_index, FIELD(rules), .without = "cores" },
 
+	{ .help = "The network:" },
+	{ .name = "topology", .arg = "torus:N[xN...]|fat-tree:N[xN...][/TAPER]|dragonfly:HOSTSxSWITCHESxLINKS",
+	  .help = "switches and the links between them", .take = sim_topology_take, FIELD(machine.topology), .without = "cores" },
+	{ .name = "hop", .help = "the latency of a link", TIME(machine.hop), .with = "topology" },
+	{ .name = "link", .help = "for how long a byte keeps a link busy", RATE(machine.link), .with = "topology" },
+
 	{ .help = "Inside a node:" },
 	{ .name = "cores", .arg = "CORES", .help = "all ranks share a node with so many cores", .take = take_number,
 	  FIELD(node.cores), .min = 1, .max = MOST_CORES, .without = "repeat" },

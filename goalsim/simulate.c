@@ -78,6 +78,12 @@ int simulate_report(struct goalsim *s, int err, const struct sim_result *r)
 
 int simulate_source(struct goalsim *s, const struct sim_source *src, struct sim_result *r)
 {
+	const struct sim_topology *t = &s->params.topology;
+
 	*r = (struct sim_result){ 0 };
+	if (t->kind && src->nranks > sim_topology_hosts(t)) {
+		progress_end(s->progress);
+		return usage("%s has %" PRIu64 " hosts, and there are %u ranks", t->text, sim_topology_hosts(t), src->nranks);
+	}
 	return simulate_report(s, sim_run(src, &s->params, r), r);
 }

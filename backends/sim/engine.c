@@ -275,8 +275,28 @@ static int run_calc(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 	return err ? err : finish_op(s, 0, op, end);
 }
 
-/* Sends the message, which is the op itself from now on. */
-static int send_message(struct sim *s, uint32_t host, uint32_t i, uint64_t arrival)
+/* A message is on its way, and at a switch at time t. It waits for the next link until those that came earlier have passed, and its
+ * first byte goes on as soon as it can. Messages come to the links in the order of their events. */
+static int pass_link(struct sim *s, uint32_t to, uint32_t i, uint64_t t)
+{
+	const struct sim_params *p = s->p;
+	struct op *op = sim_op_at(s, i);
+	const uint64_t size = sim_size(sim_class_of(s, op), op);
+	const int64_t link = sim_topology_link(&p->topology, op->peer, s->hosts[to].rank, op->serial);
+	const uint64_t gap = cost_of_size(s, &p->G, size), slow = cost_of_size(s, &p->link, size);
+	uint64_t begin;
+
+	if (link < 0) /* the last byte is late by what slow links have added */
+		return queue_op(s, to, SIM_MESSAGE, i, t + p->L + (op->serial && slow > gap ? slow - gap : 0), s->serial++);
+	begin = sim_later(t, s->links[link]);
+	s->links[link] = begin + sim_cost(&p->link, size);
+	op->serial++;
+	return wheel_push(&s->wheel, begin + p->hop, s->serial++, WHAT_ALONE | WHAT_MESSAGE | i);
+}
+
+/* Sends the message, which is the op itself from now on, at time t. As long as it is not at its receiver, its serial number is how many
+ * links it has crossed. */
+static int send_message(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 {
 	struct op *op = sim_op_at(s, i);
 	const int64_t to = sim_host_of(s, op->peer);
@@ -287,7 +307,11 @@ static int send_message(struct sim *s, uint32_t host, uint32_t i, uint64_t arriv
 	s->hosts[host].left++;
 	s->hosts[to].left++;
 	s->result->unmatched++;
-	return queue_op(s, (uint32_t)to, SIM_MESSAGE, i, arrival, s->serial++);
+	if (!s->links)
+		return queue_op(s, (uint32_t)to, SIM_MESSAGE, i, t + s->p->L, s->serial++);
+	op->serial = 0;
+	op->next = (uint32_t)to;
+	return wheel_push(&s->wheel, t, s->serial++, WHAT_ALONE | WHAT_MESSAGE | i);
 }
 
 static int run_send(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
@@ -305,7 +329,7 @@ static int run_send(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 		err = report_op(s, host, i, size <= p->S ? SIM_DONE : SIM_STARTED, t, end);
 	if (!err && size <= p->S)
 		err = finish_op(s, 0, op, end);
-	return err ? err : send_message(s, host, i, t + p->o + p->L + noise);
+	return err ? err : send_message(s, host, i, t + p->o + noise);
 }
 
 /* A recv and a message meet at time t; the data is there at time `data`. A rendezvous ends here. */
@@ -630,8 +654,11 @@ static int run_alone(struct sim *s, const struct event *e)
 {
 	const uint32_t what = event_what(e), i = what & WHAT_OP, host = sim_op_at(s, i)->next;
 	const enum sim_kind kind = what & WHAT_MESSAGE ? SIM_MESSAGE : sim_class_of(s, sim_op_at(s, i))->kind;
-	const uint64_t busy = busy_until(s, host, kind, i);
+	uint64_t busy;
 
+	if (kind == SIM_MESSAGE && sim_op_at(s, i)->serial < SERIAL_LATER)
+		return pass_link(s, host, i, event_time(e));
+	busy = busy_until(s, host, kind, i);
 	return busy > event_time(e) ? wheel_push(&s->wheel, busy, sim_op_at(s, i)->serial, what) :
 				      run_op(s, host, kind, i, event_time(e));
 }
@@ -800,7 +827,9 @@ static int begin_run(struct sim *s)
 	s->serial = SERIAL_LATER;
 	s->result->finish = mem_calloc(s->src->nranks, sizeof *s->result->finish);
 	s->slot = mem_calloc(s->src->nranks, sizeof *s->slot);
-	return s->result->finish && s->slot ? 0 : -ERR_NOMEM;
+	if (s->p->topology.kind)
+		s->links = mem_calloc(sim_topology_links(&s->p->topology) + 1, sizeof *s->links);
+	return s->result->finish && s->slot && (s->links || !s->p->topology.kind) ? 0 : -ERR_NOMEM;
 }
 
 static int end_run(struct sim *s)
@@ -835,6 +864,7 @@ int sim_run(const struct sim_source *src, const struct sim_params *p, struct sim
 	wheel_fini(&s.wheel);
 	pool_fini(&s.pool);
 	hosts_fini(&s);
+	free(s.links);
 	free(s.slot);
 	free(s.fresh.at);
 	VEC_FREE(&s.ready[0].ops);

@@ -163,6 +163,9 @@ void sim_machine_apply(const struct sim_machine *m, struct sim_params *p, struct
 	p->o = (uint64_t)m->o;
 	p->g = (uint64_t)m->g;
 	p->S = (uint64_t)m->S;
+	p->topology = m->topology;
+	p->hop = (uint64_t)m->hop;
+	p->link = rate_of(m->link, NULL);
 	p->G = rate_of(m->G, &m->G_table);
 	p->O = rate_of(m->O, &m->O_table);
 	x->copy = rate_of(m->copy, &m->copy_table);
@@ -198,5 +201,9 @@ struct machine_text sim_machine_text(const struct sim_machine *m)
 	n = strlen(text.s);
 	if (m->start > 0)
 		snprintf(text.s + n, sizeof text.s - n, "; all ranks start after %" PRId64 " ns", m->start);
+	n = strlen(text.s);
+	if (m->topology.kind)
+		snprintf(text.s + n, sizeof text.s - n, "; %.60s, a link %" PRId64 " ns and %g ns a byte", m->topology.text, m->hop,
+			 m->link);
 	return text;
 }

@@ -12,6 +12,9 @@ struct sim_machine {
 	double G, O, copy, reduce; /* ns per byte; negative: as in the tables below */
 	struct sim_rate G_table, O_table, copy_table, reduce_table; /* costs by size */
 	int64_t start; /* ns by which all ranks start later */
+	struct sim_topology topology;
+	int64_t hop; /* ns of a link */
+	double link; /* ns per byte on a link */
 };
 
 /* Those of LogGOPSim. */

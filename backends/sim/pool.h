@@ -12,7 +12,7 @@ enum op_state { OP_WAITS, OP_STARTED, OP_DONE };
 struct op {
 	uint64_t time; /* when it may run: an op by its dependencies, a message by its arrival; of an unexpected message: when its
 			  data is there */
-	uint64_t serial : 38; /* number of its event; before it is ready: dependencies that it waits for */
+	uint64_t serial : 38; /* number of its event; before it is ready: dependencies that it waits for; on the way: links behind it */
 	uint64_t state : 2; /* enum op_state */
 	uint64_t cls : 24;
 	uint32_t size; /* lower 32 bits */

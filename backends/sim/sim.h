@@ -9,6 +9,7 @@
 #define BACKENDS_SIM_SIM_H
 
 #include "backends/sim/random.h"
+#include "backends/sim/topology.h"
 #include "format/read.h"
 #include "util/index.h"
 #include "util/mem.h"
@@ -47,6 +48,9 @@ struct sim_params {
 	uint64_t L, o, g; /* ns: latency, overhead of a message, gap between messages */
 	struct sim_rate G, O; /* gap and overhead per byte */
 	uint64_t S; /* the most bytes of an eager message */
+	struct sim_topology topology; /* has a host for each rank, unless it is of no kind */
+	uint64_t hop; /* ns: L is between two hosts of a switch, and each link adds this */
+	struct sim_rate link; /* for how long bytes keep a link busy */
 	bool compatible; /* rules of LogGOPSim instead of the corrected ones */
 	const uint64_t *start; /* ns: when the cpus of each rank are free at first; NULL: all at 0 */
 	struct sim_random noise; /* each use of a cpu takes so much longer */

@@ -87,6 +87,7 @@ struct sim {
 	size_t lasts_size; /* bytes */
 	uint32_t nhosts, hosts_cap, free_host; /* free_host: 1 + the first free host, or 0; the field `rank` links them */
 	uint32_t lanes;
+	uint64_t *links; /* ns: when each link of the topology is free, or NULL */
 	uint32_t *slot; /* for each rank: 1 + its host, SLOT_NONE if it has none yet, or SLOT_GONE */
 	uint64_t serial, start_serial; /* numbers of the next event, and of the next op that is ready at the start */
 	struct ready ready[2]; /* of the host of the event, and of the sender of its message */

@@ -288,6 +288,66 @@ sim -n 4 "$S/reduce_binomial.goal" --count 2k --type double --reduce 0.5 --noise
 check goalsim.timeline_machine grep -q '>simulated in the LogGOPS model: latency L 2500, .*; copy 0 ns a byte, reduction 0.5 ns a byte<' t.svg
 check goalsim.timeline_what grep -qF '>blocks of 16 KiB; ranks start 20 ns later on average, exponential; ops and messages end 0 to 10 ns later, uniform; seed 0<' t.svg
 
+# ---- topologies ----
+
+# Each rank sends a message to a random other one. If nothing but links takes time, it arrives after their number, which is counted
+# in another way here.
+# links KIND X Y Z : for each rank of a text the links from its sender
+links()
+{
+	awk -v kind="$1" -v x="$2" -v y="$3" -v z="$4" '
+		function far(a, b, n) { a = a > b ? a - b : b - a; return a < n - a ? a : n - a }
+		function torus(a, b) { return far(a % x, b % x, x) + far(int(a / x) % y, int(b / x) % y, y) + far(int(a / x / y), int(b / x / y), z) }
+		function tree(a, b) { return int(a / x) == int(b / x) ? 0 : int(a / x / y) == int(b / x / y) ? 2 : 4 }
+		# The links of group g to the groups g + 1, g + 2, ... are z each at its switches 0, 1, ...
+		function dragonfly(a, b, from, to, away) {
+			from = int(a / x); to = int(b / x); away = (int(to / y) - int(from / y) + y * z + 1) % (y * z + 1)
+			if (!away) return from != to
+			return 1 + (int((away - 1) / z) != from % y) + (int((y * z - away) / z) != to % y) }
+		/^rank/ { r = $2 + 0 }
+		/^recv/ { print "rank " r ": " (kind == "torus" ? torus($4, r) : kind == "fat-tree" ? tree($4, r) : dragonfly($4, r)) }'
+}
+# shuffled RANKS : a text in which they send as in a random permutation
+shuffled()
+{
+	awk -v n="$1" 'BEGIN { srand(7)
+		for (i = 0; i < n; i++) to[i] = i
+		for (i = n - 1; i > 0; i--) { k = int(rand() * (i + 1)); t = to[i]; to[i] = to[k]; to[k] = t }
+		for (i = 0; i < n; i++) from[to[i]] = i
+		print "num_ranks " n
+		for (i = 0; i < n; i++) printf "rank %d {\nsend 1b to %d\nrecv 1b from %d\n}\n", i, to[i], from[i] }'
+}
+for shape in torus:5x4x3=60 fat-tree:4x3x5=60 dragonfly:2x3x2=42; do
+	ranks=${shape#*=} shape=${shape%=*}
+	shuffled "$ranks" >shuffled.goal
+	IFS=:x read -r kind x y z <<<"$shape"
+	links "$kind" "$x" "$y" "$z" <shuffled.goal >want
+	finishes -L 0 -o 0 -g 0 -G 0 --topology "$shape" --hop 1 shuffled.goal >got
+	check "goalsim.topology_links $shape" [ "$(grep -vc ': 0$' want)" -gt 30 -a "$(cat want)" = "$(cat got)" ]
+done
+# Four hosts of a switch send 1000 bytes each to those of another one. By one link up they come one after the other.
+{
+	echo num_ranks 8
+	for r in 0 1 2 3; do printf 'rank %d {\nsend 1000b to %d\n}\n' $r $((r + 4)); done
+	for r in 4 5 6 7; do printf 'rank %d {\nrecv 1000b from %d\n}\n' $r $((r - 4)); done
+} >across.goal
+last4() { finishes -L 0 -o 0 -g 0 -G 0 "$@" across.goal | awk '/^rank [4-7]/ { print $3 }' | xargs; }
+check goalsim.topology_taper [ "$(last4 --topology fat-tree:4x2/4 --link 2)" = "1998 3998 5998 7998" ]
+check goalsim.topology_full [ "$(last4 --topology fat-tree:4x2 --link 2)" = "1998 1998 1998 1998" ]
+# Groups of two switches with two hosts each have one link to each other. Hosts 0 to 3 are the first one, and 4 to 7 the next.
+check goalsim.topology_dragonfly [ "$(last4 --topology dragonfly:2x2x1 --link 2)" = "1998 3998 5998 7998" ]
+check goalsim.topology_free [ "$(last4 --topology dragonfly:2x2x1 --hop 5)" = "10 10 10 10" ]
+# The links are slow, or G is.
+check goalsim.topology_slow [ "$(last4 --topology torus:8 --link 1 --hop 10)" = "4009 3019 2029 1039" ]
+check goalsim.topology_nic [ "$(last4 -G 3 --topology torus:16 --link 1 --hop 10)" = "6007 5017 4027 3037" ]
+# Without a cost there is no difference.
+sim --finish -n 30 "$S/alltoall_linear.goal"
+grep -v ^events out >want
+sim --finish -n 30 --topology torus:6x5 "$S/alltoall_linear.goal"
+check goalsim.topology_nothing cmp -s want <(grep -v ^events out)
+sim -n 8 "$S/alltoall_linear.goal" --topology torus:2x4 --hop 20 --link 0.5 --svg t.svg
+check goalsim.topology_said grep -q '; torus:2x4, a link 20 ns and 0.5 ns a byte<' t.svg
+
 # ---- imbalance ----
 
 B=$S/bcast_binomial.goal
@@ -356,6 +416,14 @@ refused measured_bad 1 'line 2 is none of a trace' -n 3 --measured empty.txt "$B
 { cat run.txt; sed -n '2s/ [0-9a-f]\{16\} / 0000000000000003 /p' run.txt; } >several.txt
 refused measured_several 1 'the trace has several requests' -n 3 --measured several.txt "$B"
 refused noise_bad 2 'takes uniform:NS or exponential:NS' --noise uniform:-1 "$B"
+refused topology_kind 2 'torus, fat-tree or dragonfly is expected, and not "tree"' --topology tree:2x4 "$B"
+for bad in torus: torus:0 torus:4x torus:4x-1 torus:4/2 torus:65536x65536 fat-tree:4x2/0 fat-tree:1x1x1x1x1x1x1x1x1 dragonfly:2x4 \
+	dragonfly:2x4x2x2 dragonfly:16384x16384x1; do
+	refused "topology_shape $bad" 2 "--topology $bad: ${bad%%:*}:" --topology "$bad" "$B"
+done
+refused topology_small 2 'torus:2x2 has 4 hosts, and there are 5 ranks' --topology torus:2x2 -n 5 "$B"
+refused topology_node 2 '--topology' --topology torus:8 --cores 8 "$B"
+refused hop_alone 2 '--hop goes with --topology' --hop 3 "$B"
 refused seed_alone 2 '--seed' --seed 3 "$B"
 refused svg_loop 2 'with --repeat, --svg needs --sweep' --repeat 2 --svg x.svg cycle.goal
 refused trace_name 2 '--trace takes a name that ends with .json, .paje, .svg or .txt' --trace x.log cycle.goal
