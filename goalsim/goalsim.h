@@ -29,6 +29,7 @@ struct node_options {
 	int64_t compute; /* ns of a computation on all cores; -1: not given */
 	struct placement_asked asked;
 	bool barrier;
+	enum { PROGRESS_THREAD, PROGRESS_APP, PROGRESS_COLLAB } progress;
 	struct option_range split; /* values of S; first is -1 if not given */
 	struct placement placed; /* of an open schedule, once it is simulated */
 };

@@ -81,7 +81,8 @@ static int run_node(struct goalsim *s, const struct node_case *c, struct sim_res
 	const struct placement *p = &s->node.placed;
 	uint32_t *comms = mem_alloc((p->ncomms + (size_t)1) * sizeof *comms);
 	struct sim_node n = { .binary = &s->binary, .core = p->core, .comm = p->comm, .comms = comms, .ncomms = p->ncomms,
-			      .compute = c->compute, .own = c->own, .barrier = s->node.barrier };
+			      .compute = c->compute, .own = c->own || s->node.progress == PROGRESS_APP,
+			      .collab = s->node.progress == PROGRESS_COLLAB, .barrier = s->node.barrier };
 	int err = -ERR_NOMEM;
 
 	for (uint32_t k = 0; comms && k < p->ncomms; k++)

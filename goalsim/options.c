@@ -90,6 +90,8 @@ static const struct option_row rows[] = {
 	  .take = node_take_placement, FIELD(node.asked), .with = "cores" },
 	{ .name = "comm-cores", .arg = "K", .help = "cores set aside for communication", .take = take_number,
 	  FIELD(node.asked.comm_cores), .min = 0, .max = MOST_CORES, .with = "cores" },
+	{ .name = "progress", .arg = "thread|app|collab", .help = "who carries out the ops: cores that communicate, or ranks, or ranks that wait",
+	  .take = take_index, FIELD(node.progress), .with = "cores", .without = "level-barrier|sweep" },
 	{ .name = "compute", .help = "the time of a computation on all cores, which the ranks share", TIME(node.compute),
 	  .with = "cores" },
 	{ .name = "level-barrier", .help = "the levels of a tree run one after the other", FIELD(node.barrier), .with = "cores" },

@@ -19,7 +19,8 @@ static bool is_same(const void *array, uint32_t i, const void *key)
 {
 	const struct sim_class *a = (const struct sim_class *)array + i, *b = key;
 
-	return a->kind == b->kind && a->tag == b->tag && a->cpu == b->cpu && a->nic == b->nic && a->high == b->high && a->idle == b->idle;
+	return a->kind == b->kind && a->tag == b->tag && a->cpu == b->cpu && a->nic == b->nic && a->high == b->high && a->idle == b->idle &&
+	       a->shared == b->shared && a->opens == b->opens;
 }
 
 /* Stores in *at the position of a number, which is added if it is new. 0 is always the first one. */
@@ -44,7 +45,7 @@ static int find_positions(struct sim_classes *c, struct sim_class *k)
 static int64_t add_class(struct sim_classes *c, struct sim_class *k)
 {
 	const uint64_t place = ((uint64_t)k->cpu << 34 | (uint64_t)k->nic << 2) + k->kind;
-	const uint64_t hash = hash64(((uint64_t)k->tag << 32 | k->high) ^ hash64(place) ^ k->idle);
+	const uint64_t hash = hash64(((uint64_t)k->tag << 32 | k->high) ^ hash64(place) ^ (k->idle | k->shared << 1 | k->opens << 2));
 	int64_t i = index_find(&c->index, hash, is_same, c->v.at, k);
 
 	if (i < 0) {
@@ -53,6 +54,7 @@ static int64_t add_class(struct sim_classes *c, struct sim_class *k)
 			return -ERR_SPACE;
 		if (find_positions(c, k) || VEC_PUSH(&c->v, *k) || index_add(&c->index, hash, (size_t)i))
 			return -ERR_NOMEM;
+		c->any_shared |= k->shared;
 		c->any_tag |= k->kind == SIM_SEND && k->tag == BIN_ANY;
 	}
 	c->last[k->kind] = (uint32_t)i + 1;
@@ -73,4 +75,14 @@ int64_t sim_class(struct sim_classes *c, enum sim_kind kind, uint32_t tag, uint3
 int64_t sim_idle_class(struct sim_classes *c, uint32_t high)
 {
 	return find_class(c, (struct sim_class){ .kind = SIM_CALC, .high = high, .idle = true });
+}
+
+int64_t sim_shared_class(struct sim_classes *c, uint32_t high)
+{
+	return find_class(c, (struct sim_class){ .kind = SIM_CALC, .high = high, .shared = true });
+}
+
+int64_t sim_opening_class(struct sim_classes *c, uint32_t cpu, uint32_t high)
+{
+	return find_class(c, (struct sim_class){ .kind = SIM_CALC, .cpu = cpu, .high = high, .opens = true });
 }

@@ -142,7 +142,8 @@ static int queue_op(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i
 	op->serial = serial & (((uint64_t)1 << 38) - 1);
 	if (serial >> 38)
 		return -ERR_OVERFLOW;
-	if ((kind == SIM_MESSAGE && s->charges_recv) || (kind == SIM_CALC && sim_class_of(s, op)->idle))
+	if ((kind == SIM_MESSAGE && s->charges_recv) ||
+	    (kind == SIM_CALC && (sim_class_of(s, op)->idle || sim_class_of(s, op)->shared)))
 		return queue_alone(s, host, kind, i);
 	op->next = 0;
 	if (!queue->first) {
@@ -156,6 +157,8 @@ static int queue_op(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i
 	last->next = *end = i;
 	return 0;
 }
+
+#define CLOSED UINT64_MAX
 
 /* ---- dependencies ---- */
 
@@ -191,6 +194,47 @@ static inline int finish_op(struct sim *s, unsigned k, struct op *op, uint64_t t
 	return op->succ ? release_successors(s, k, op, 0, time) : 0;
 }
 
+/* Returns when the cpu of a lane is free for shared calcs, or CLOSED if that is not known yet. */
+static uint64_t open_at(const struct sim *s, uint32_t host, uint32_t lane)
+{
+	return sim_later(sim_lane(s, host, lane)->cpu, s->open[lane]);
+}
+
+static uint32_t open_lane(const struct sim *s, uint32_t host)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < s->lanes; i++)
+		if (open_at(s, host, i) < open_at(s, host, best))
+			best = i;
+	return best;
+}
+
+/* Opens the lane of a calc that is done at time `end`, also for calcs that wait for another lane. */
+static int open_for_others(struct sim *s, uint32_t lane, uint64_t end)
+{
+	int err = 0;
+
+	s->open[lane] = end;
+	for (size_t n = 0; n < s->late.n && !err; n++) {
+		const uint32_t i = s->late.at[n];
+
+		err = wheel_push(&s->wheel, end, sim_op_at(s, i)->serial, WHAT_ALONE | i);
+	}
+	s->late.n = 0;
+	return err;
+}
+
+/* A shared calc that cannot run now is tried again when the first lane is free of those that are open, and when others open. It may
+ * have run by then. */
+static int wait_for_lane(struct sim *s, uint32_t i, uint64_t free)
+{
+	const struct op *op = sim_op_at(s, i);
+	const int err = free == CLOSED ? 0 : wheel_push(&s->wheel, free, op->serial, WHAT_ALONE | i);
+
+	return err ? err : VEC_PUSH(&s->late, i) ? -ERR_NOMEM : 0;
+}
+
 /* Returns when the cpu and the nic are free that an op, or a message of its class, occupies. */
 static inline uint64_t free_for(const struct sim *s, uint32_t host, enum sim_kind kind, const struct sim_class *c)
 {
@@ -202,7 +246,7 @@ static inline uint64_t free_for(const struct sim *s, uint32_t host, enum sim_kin
 	case SIM_RECV:
 		return 0;
 	case SIM_CALC:
-		return c->idle ? 0 : cpu;
+		return c->shared ? open_at(s, host, open_lane(s, host)) : c->idle ? 0 : cpu;
 	default:
 		return sim_later(cpu, sim_lane(s, host, c->at_nic)->recv);
 	}
@@ -238,7 +282,7 @@ static int queue_ready(struct sim *s, struct ready *r)
 		const struct op *op = sim_op_at(s, r->ops.at[n]);
 		const struct sim_class *c = sim_class_of(s, op);
 		/* A recv occupies no cpu, but is not tried before its cpu is free. */
-		uint64_t time = free_for(s, r->host, c->kind == SIM_RECV ? SIM_CALC : c->kind, c);
+		uint64_t time = c->shared ? 0 : free_for(s, r->host, c->kind == SIM_RECV ? SIM_CALC : c->kind, c);
 
 		if (!s->p->compatible)
 			time = sim_later(time, op->time);
@@ -265,13 +309,22 @@ static int run_calc(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 	struct op *op = sim_op_at(s, i);
 	const struct sim_class *c = sim_class_of(s, op);
 	const uint64_t end = t + sim_size(c, op) + (has_noise(s) && !c->idle ? noise_of(s, host, i, false) : 0);
+	const uint32_t lane = c->shared ? open_lane(s, host) : c->at_cpu;
+	struct sim_step step;
 	int err;
 
 	if (!c->idle)
-		sim_lane(s, host, c->at_cpu)->cpu = end;
+		sim_lane(s, host, lane)->cpu = end;
 	err = start_op(s, 0, op, t);
-	if (!err && is_watched(s))
-		err = report_op(s, host, i, SIM_DONE, t, end);
+	if (!err && c->opens && s->open)
+		err = open_for_others(s, lane, end);
+	if (!err && is_watched(s)) {
+		step = step_of(s, host, i, SIM_DONE);
+		step.begin = t;
+		step.end = end;
+		step.cpu = c->shared ? (uint32_t)s->src->classes->cpus.v.at[lane] : c->cpu;
+		err = report_step(s, step);
+	}
 	return err ? err : finish_op(s, 0, op, end);
 }
 
@@ -658,9 +711,14 @@ static int run_alone(struct sim *s, const struct event *e)
 
 	if (kind == SIM_MESSAGE && sim_op_at(s, i)->serial < SERIAL_LATER)
 		return pass_link(s, host, i, event_time(e));
+	if (kind == SIM_CALC && sim_class_of(s, sim_op_at(s, i))->shared && sim_op_at(s, i)->state != OP_WAITS)
+		return 0;
 	busy = busy_until(s, host, kind, i);
-	return busy > event_time(e) ? wheel_push(&s->wheel, busy, sim_op_at(s, i)->serial, what) :
-				      run_op(s, host, kind, i, event_time(e));
+	if (busy <= event_time(e))
+		return run_op(s, host, kind, i, event_time(e));
+	return kind == SIM_CALC && sim_class_of(s, sim_op_at(s, i))->shared ?
+		       wait_for_lane(s, i, busy) :
+		       wheel_push(&s->wheel, busy, sim_op_at(s, i)->serial, what);
 }
 
 /* Makes the rank for which a message comes, if it has not been made yet. */
@@ -818,6 +876,18 @@ static int run_events(struct sim *s)
 
 /* ---- a whole run ---- */
 
+/* Closes the cpus that calcs open. */
+static int close_lanes(struct sim *s)
+{
+	const struct sim_classes *c = s->src->classes;
+
+	s->open = mem_calloc(s->lanes, sizeof *s->open);
+	for (size_t i = 0; s->open && i < c->v.n; i++)
+		if (c->v.at[i].opens)
+			s->open[c->v.at[i].at_cpu] = CLOSED;
+	return s->open ? 0 : -ERR_NOMEM;
+}
+
 static int begin_run(struct sim *s)
 {
 	const struct sim_classes *c = s->src->classes;
@@ -829,6 +899,8 @@ static int begin_run(struct sim *s)
 	s->slot = mem_calloc(s->src->nranks, sizeof *s->slot);
 	if (s->p->topology.kind)
 		s->links = mem_calloc(sim_topology_links(&s->p->topology) + 1, sizeof *s->links);
+	if (c->any_shared && close_lanes(s))
+		return -ERR_NOMEM;
 	return s->result->finish && s->slot && (s->links || !s->p->topology.kind) ? 0 : -ERR_NOMEM;
 }
 
@@ -864,6 +936,8 @@ int sim_run(const struct sim_source *src, const struct sim_params *p, struct sim
 	wheel_fini(&s.wheel);
 	pool_fini(&s.pool);
 	hosts_fini(&s);
+	free(s.open);
+	VEC_FREE(&s.late);
 	free(s.links);
 	free(s.slot);
 	free(s.fresh.at);

@@ -30,6 +30,8 @@ static uint32_t core_of(const struct sim_node *n, const struct node_op *o, uint3
 {
 	if (node_is_own(n, o))
 		return n->core[o->rank];
+	if (n->collab)
+		return NODE_NONE;
 	/* As for requests, an op that names a communication core names its number among them, from 1 on. */
 	return o->exec == BIN_COMM && cpu ? n->comms[(cpu - 1) % n->ncomms] : n->comm[o->rank];
 }
@@ -167,17 +169,18 @@ static void settle_deps(struct sim_node *n, size_t ndeps)
 			node_add_dep(n, n->ops.at[n->deps.at[i].op].posted, n->deps.at[i].on);
 }
 
-/* Adds the computation of each rank, which its core does behind the ops of the start and before all other ops, and the time at which
+/* Adds the computation of each rank, perhaps one of no time, which its core does behind the ops of the start and before all other ops, and the time at which
  * it starts. */
 static void add_ranks(struct sim_node *n)
 {
 	const uint32_t base = (uint32_t)(n->ops.n + n->extras.n), nranks = n->binary->source.nranks;
 	const struct sim_params *p = n->params;
+	const bool computes = n->compute || n->collab;
 	uint32_t first;
 
-	for (uint32_t r = 0; r < nranks && n->compute; r++)
+	for (uint32_t r = 0; r < nranks && computes; r++)
 		node_add_extra(n, NODE_COMPUTE, r, n->compute);
-	for (uint32_t i = 0; i < n->ops.n && n->compute && !n->err; i++) {
+	for (uint32_t i = 0; i < n->ops.n && computes && !n->err; i++) {
 		const struct node_op *o = &n->ops.at[i];
 
 		if (o->exec == BIN_EARLY)
@@ -190,7 +193,7 @@ static void add_ranks(struct sim_node *n)
 	first = (uint32_t)(n->ops.n + n->extras.n);
 	for (uint32_t r = 0; r < nranks; r++) {
 		node_add_extra(n, NODE_START, r, p->start[r]);
-		if (n->compute)
+		if (computes)
 			node_add_dep(n, base + r, first + r);
 	}
 	for (uint32_t i = 0; i < n->ops.n; i++)
@@ -213,9 +216,16 @@ static int make_extra(struct sim_node *n, const struct node_extra *x)
 
 	return make_op(n,
 		       x->kind == NODE_NO_END  ? sim_class(&n->classes, SIM_RECV, 0, 0, 0, 0) :
-		       x->kind == NODE_COMPUTE ? sim_class(&n->classes, SIM_CALC, 0, n->core[x->of], 0, high) :
+		       x->kind == NODE_COMPUTE ? sim_opening_class(&n->classes, n->core[x->of], high) :
 						 sim_idle_class(&n->classes, high),
 		       x->ns);
+}
+
+static int64_t class_of(struct sim_node *n, const struct node_op *o)
+{
+	const uint32_t high = (uint32_t)(o->cost >> 32);
+
+	return o->core == NODE_NONE ? sim_shared_class(&n->classes, high) : sim_class(&n->classes, SIM_CALC, 0, o->core, 0, high);
 }
 
 static int make_ops(struct sim_node *n)
@@ -228,7 +238,7 @@ static int make_ops(struct sim_node *n)
 		if (bin_recvs(o->kind) && o->partner == NODE_NONE)
 			err = make_op(n, sim_class(&n->classes, SIM_RECV, 0, 0, 0, 0), 0);
 		else
-			err = make_op(n, sim_class(&n->classes, SIM_CALC, 0, o->core, 0, (uint32_t)(o->cost >> 32)), o->cost);
+			err = make_op(n, class_of(n, o), o->cost);
 	}
 	for (size_t i = 0; i < n->extras.n && !err; i++)
 		err = make_extra(n, &n->extras.at[i]);
@@ -282,7 +292,7 @@ static int pass_step(const struct sim_node *n, const struct node_op *o, struct s
 		return 0;
 	step.rank = o->rank;
 	step.op = o->op;
-	step.cpu = o->core;
+	step.cpu = o->core == NODE_NONE ? step.cpu : o->core;
 	step.cls = &classes[bin_sends(o->kind) ? 0 : bin_recvs(o->kind) ? 1 : 2];
 	step.size = o->bytes;
 	step.peer = o->peer;

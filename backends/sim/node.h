@@ -21,6 +21,7 @@ struct sim_node {
 	uint32_t ncomms;
 	uint64_t compute; /* ns that each rank computes, on its core */
 	bool own; /* all ops run on the cores of their ranks */
+	bool collab; /* ops that are not their ranks' own run on the core of any rank that has computed */
 	bool barrier; /* the levels of a tree run one after the other, and ops of `comms` on the one that has least to do */
 	/* The fields below are outputs. */
 	uint64_t least, most; /* bytes of the messages */

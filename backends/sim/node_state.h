@@ -15,7 +15,7 @@ struct node_op {
 	uint32_t partner; /* the other end of a message, or NODE_NONE */
 	uint32_t done; /* op of the host with whose end this one is complete */
 	uint32_t posted; /* op of the host with whose end this recv has started, or NODE_NONE if nobody asks */
-	uint32_t core, phase;
+	uint32_t core, phase; /* core: NODE_NONE if it is any that is open */
 	uint16_t level;
 	uint8_t kind, exec;
 	bool over; /* it is complete */
@@ -61,7 +61,7 @@ static inline void node_add_dep(struct sim_node *n, uint32_t op, uint32_t on)
 /* True if an op runs on the core of its rank, and not on one that communicates. */
 static inline bool node_is_own(const struct sim_node *n, const struct node_op *o)
 {
-	return n->own || o->exec == BIN_EARLY || o->exec == BIN_APP || n->core[o->rank] == n->comm[o->rank];
+	return n->own || o->exec == BIN_EARLY || o->exec == BIN_APP || (!n->collab && n->core[o->rank] == n->comm[o->rank]);
 }
 
 /* ---- node_levels.c ---- */

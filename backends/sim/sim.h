@@ -68,6 +68,8 @@ struct sim_class {
 	uint32_t at_cpu, at_nic, at_pair; /* indices of the cpu, the nic, and this pair, among those of the schedule */
 	uint8_t kind; /* enum sim_kind */
 	bool idle; /* of a calc: it is time that passes, and occupies no cpu */
+	bool shared; /* of a calc: it occupies any cpu of its host that is open */
+	bool opens; /* of a calc: its cpu is closed to shared calcs until it is done */
 };
 _Static_assert(sizeof(struct sim_class) == 32, "a power of two, as classes are found by their index");
 
@@ -80,6 +82,7 @@ struct sim_classes {
 	struct sim_numbers cpus, nics, pairs; /* pairs: a cpu in the upper half, a nic in the lower */
 	struct index index;
 	bool any_tag; /* some message has any tag */
+	bool any_shared; /* there are shared calcs; then there is one host */
 	uint32_t last[SIM_KINDS]; /* 1 + the class that was asked for last, for each kind */
 };
 #define SIM_MOST_CLASSES (1u << 24)
@@ -87,8 +90,10 @@ struct sim_classes {
 void sim_classes_fini(struct sim_classes *c);
 /* Returns the number of the class of such ops, or -ERR_NOMEM, or -ERR_SPACE if there are too many. */
 int64_t sim_class(struct sim_classes *c, enum sim_kind kind, uint32_t tag, uint32_t cpu, uint32_t nic, uint32_t high);
-/* The same for calcs that occupy no cpu. */
+/* The same for calcs that occupy no cpu; any cpu that is open; or a cpu that they open. */
 int64_t sim_idle_class(struct sim_classes *c, uint32_t high);
+int64_t sim_shared_class(struct sim_classes *c, uint32_t high);
+int64_t sim_opening_class(struct sim_classes *c, uint32_t cpu, uint32_t high);
 
 /* ---- the source of a schedule ---- */
 

@@ -87,6 +87,9 @@ struct sim {
 	size_t lasts_size; /* bytes */
 	uint32_t nhosts, hosts_cap, free_host; /* free_host: 1 + the first free host, or 0; the field `rank` links them */
 	uint32_t lanes;
+	/* For shared calcs, or else NULL: when each lane is open, and those that have waited for a lane since one opened. */
+	uint64_t *open;
+	VEC(uint32_t) late;
 	uint64_t *links; /* ns: when each link of the topology is free, or NULL */
 	uint32_t *slot; /* for each rank: 1 + its host, SLOT_NONE if it has none yet, or SLOT_GONE */
 	uint64_t serial, start_serial; /* numbers of the next event, and of the next op that is ready at the start */

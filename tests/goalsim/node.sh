@@ -52,6 +52,30 @@ is barrier '202 13 114' $M --cores 4 --level-barrier -T split-tree:S=1 tree.goal
 is rendezvous '182 49 72' $M --cores 4 -S 10 tree.goal
 printf '100 0 5\n' >start.txt
 is start '256 13 18' $M --cores 4 --start start.txt --placement bind tree.goal
+# Without cores that communicate, each op runs on a core that is free: both messages are copied until 46, and reduced one after the other.
+is collab '156 13 13' $M --cores 3 --placement bind --progress collab tree.goal
+is collab_compute '186 43 43' $M --cores 3 --placement bind --progress collab --compute 30 tree.goal
+# Rank 0 starts late, and then the others copy and reduce for it.
+is collab_start '233 13 18' $M --cores 3 --placement bind --progress collab --start start.txt tree.goal
+is app '179 13 13' $M --cores 4 --progress app tree.goal
+cat >busy.goal <<'END'
+schedule busy
+buffer in x[count]
+buffer out y[count]
+rank r of p {
+  if p == 2 and r == 0 {
+    send x to 1
+    recv y from 1
+  } else if p == 2 {
+    calc 1000 on app
+    got: recv y from 0
+    back: send x to 0
+    back requires got
+  }
+}
+END
+is busy '1069 1036' ${M/-n 3/-n 2} --cores 2 --progress app busy.goal
+is busy_collab '92 1000' ${M/-n 3/-n 2} --cores 2 --placement bind --progress collab busy.goal
 
 # ---- a node each, and a core each: the same times, if messages come after their recvs ----
 
