@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MPI_Pack counts bytes in an int. */
+/* MPI_Pack counts bytes in an int. And Open MPI 5.0.7 packs MPI_C_FLOAT_COMPLEX and MPI_C_LONG_DOUBLE_COMPLEX wrongly where gaps are no
+ * multiple of their size, if there are 250 elements or more. */
 #define MOST_BYTES (1 << 30)
+#define MOST_ELEMENTS 128
 
 typedef int copy_fn(char *user, char *mem, int count, int bytes, MPI_Datatype type, MPI_Comm comm);
 
@@ -27,7 +29,7 @@ static int unpack(char *user, char *mem, int count, int bytes, MPI_Datatype type
 	return PMPI_Unpack(mem, bytes, &at, user, count, type, comm);
 }
 
-/* Copies one piece, in portions of bytes that fit an int. */
+/* Copies one piece, in portions that MPI_Pack takes. */
 static int copy_piece(const struct gm_stage *s, const struct gm_piece *p, copy_fn *copy)
 {
 	const MPI_Datatype type = s->types[p->type];
@@ -39,7 +41,7 @@ static int copy_piece(const struct gm_stage *s, const struct gm_piece *p, copy_f
 	err = err ? err : PMPI_Type_get_extent(type, &lb, &extent);
 	if (err || !size)
 		return err;
-	portion = size < MOST_BYTES ? MOST_BYTES / size : 1;
+	portion = size < MOST_BYTES / MOST_ELEMENTS ? MOST_ELEMENTS : size < MOST_BYTES ? MOST_BYTES / size : 1;
 	for (int64_t done = 0; done < p->count && !err; done += portion) {
 		const int64_t n = p->count - done < portion ? p->count - done : portion;
 

@@ -27,7 +27,7 @@ for mpi in "${INSTALLED[@]}"; do
 		elif ! served; then
 			fail "$name is not served"
 		else
-			ok "$name: $(grep -o '[0-9]* cases.*' "$TMP/out")"
+			ok "$name: $(grep -ao '[0-9]* cases.*' "$TMP/out")"
 		fi
 	done <<<"$runs"
 	# Threads, each with communicators and requests of its own

@@ -18,7 +18,7 @@ for mpi in "${INSTALLED[@]}"; do
 		elif ! grep -q 'MPI_Iallreduce by' "$TMP/out" || ! served; then
 			fail "$name is not served"
 		else
-			ok "$name: $(grep -o '[0-9]* calls.*' "$TMP/out")"
+			ok "$name: $(grep -ao '[0-9]* calls.*' "$TMP/out")"
 		fi
 	done
 	serve $mpi 120 2 "$prog" "$SEED" 2

@@ -37,7 +37,7 @@ judge()
 	elif ! grep -q 'communicators on several nodes: 0 send by RDMA, [1-9]' "$TMP/out"; then
 		fail "$1 $(grep -m 1 'several nodes' "$TMP/out")"
 	else
-		ok "$1: $(grep -o '[0-9]* cases.*' "$TMP/out")"
+		ok "$1: $(grep -ao '[0-9]* cases.*' "$TMP/out")"
 	fi
 }
 

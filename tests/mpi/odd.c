@@ -49,6 +49,29 @@ static void addresses(void)
 	MPI_Comm_free(&ring);
 }
 
+/* Many elements with gaps that are half as large */
+static void gaps(void)
+{
+	enum { MANY = 1000 };
+	static struct { float re, im, gap; } x[MANY];
+	MPI_Datatype type;
+	MPI_Request request;
+
+	MPI_Type_create_resized(MPI_C_FLOAT_COMPLEX, 0, sizeof(*x), &type);
+	MPI_Type_commit(&type);
+	for (int i = 0; i < MANY; i++) {
+		x[i].re = x[i].im = rank ? -1 : (float)i;
+		x[i].gap = (float)(7 + rank);
+	}
+	MPI_Bcast_init(x, MANY, type, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+	MPI_Start(&request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	for (int i = 0; i < MANY; i++)
+		CHECK(x[i].re == (float)i && x[i].im == (float)i && x[i].gap == (float)(7 + rank));
+	MPI_Request_free(&request);
+	MPI_Type_free(&type);
+}
+
 /* The first rank's result does not count, so it needs no buffer. */
 static void no_result(void)
 {
@@ -115,6 +138,7 @@ int main(int argc, char **argv)
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 	addresses();
+	gaps();
 	no_result();
 	wrong();
 	MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

@@ -11,7 +11,7 @@ for mpi in "${INSTALLED[@]}"; do
 		fail "odd.$mpi"
 		told
 	fi
-	for collective in Neighbor_alltoallw Exscan; do
+	for collective in Neighbor_alltoallw Bcast Exscan; do
 		check "odd.$mpi.$collective" grep -q "rank 0: MPI_$collective by [a-z_]*: 1 inits" "$TMP/out"
 	done
 done
