@@ -158,8 +158,6 @@ static int queue_op(struct sim *s, uint32_t host, enum sim_kind kind, uint32_t i
 	return 0;
 }
 
-#define CLOSED UINT64_MAX
-
 /* ---- dependencies ---- */
 
 /* Tells the successors of an op that it has started, or is done, at a time. `k` is the list for those that become ready. */
@@ -192,6 +190,15 @@ static inline int finish_op(struct sim *s, unsigned k, struct op *op, uint64_t t
 	s->hosts[s->ready[k].host].left--;
 	op->state = OP_DONE;
 	return op->succ ? release_successors(s, k, op, 0, time) : 0;
+}
+
+/* ---- shared calcs ---- */
+
+#define CLOSED UINT64_MAX
+
+static inline bool is_shared(const struct sim *s, uint32_t i, enum sim_kind kind)
+{
+	return kind == SIM_CALC && sim_class_of(s, sim_op_at(s, i))->shared;
 }
 
 /* Returns when the cpu of a lane is free for shared calcs, or CLOSED if that is not known yet. */
@@ -234,6 +241,8 @@ static int wait_for_lane(struct sim *s, uint32_t i, uint64_t free)
 
 	return err ? err : VEC_PUSH(&s->late, i) ? -ERR_NOMEM : 0;
 }
+
+/* ---- what is ready ---- */
 
 /* Returns when the cpu and the nic are free that an op, or a message of its class, occupies. */
 static inline uint64_t free_for(const struct sim *s, uint32_t host, enum sim_kind kind, const struct sim_class *c)
@@ -310,7 +319,6 @@ static int run_calc(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 	const struct sim_class *c = sim_class_of(s, op);
 	const uint64_t end = t + sim_size(c, op) + (has_noise(s) && !c->idle ? noise_of(s, host, i, false) : 0);
 	const uint32_t lane = c->shared ? open_lane(s, host) : c->at_cpu;
-	struct sim_step step;
 	int err;
 
 	if (!c->idle)
@@ -319,7 +327,8 @@ static int run_calc(struct sim *s, uint32_t host, uint32_t i, uint64_t t)
 	if (!err && c->opens && s->open)
 		err = open_for_others(s, lane, end);
 	if (!err && is_watched(s)) {
-		step = step_of(s, host, i, SIM_DONE);
+		struct sim_step step = step_of(s, host, i, SIM_DONE);
+
 		step.begin = t;
 		step.end = end;
 		step.cpu = c->shared ? (uint32_t)s->src->classes->cpus.v.at[lane] : c->cpu;
@@ -711,14 +720,12 @@ static int run_alone(struct sim *s, const struct event *e)
 
 	if (kind == SIM_MESSAGE && sim_op_at(s, i)->serial < SERIAL_LATER)
 		return pass_link(s, host, i, event_time(e));
-	if (kind == SIM_CALC && sim_class_of(s, sim_op_at(s, i))->shared && sim_op_at(s, i)->state != OP_WAITS)
+	if (is_shared(s, i, kind) && sim_op_at(s, i)->state != OP_WAITS)
 		return 0;
 	busy = busy_until(s, host, kind, i);
 	if (busy <= event_time(e))
 		return run_op(s, host, kind, i, event_time(e));
-	return kind == SIM_CALC && sim_class_of(s, sim_op_at(s, i))->shared ?
-		       wait_for_lane(s, i, busy) :
-		       wheel_push(&s->wheel, busy, sim_op_at(s, i)->serial, what);
+	return is_shared(s, i, kind) ? wait_for_lane(s, i, busy) : wheel_push(&s->wheel, busy, sim_op_at(s, i)->serial, what);
 }
 
 /* Makes the rank for which a message comes, if it has not been made yet. */

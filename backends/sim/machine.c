@@ -132,6 +132,13 @@ int sim_machine_take(const struct option_use *u)
 	return rc;
 }
 
+int sim_topology_take(const struct option_use *u)
+{
+	const char *form = sim_topology_parse(u->arg, u->field);
+
+	return form ? option_usage(u->program, "%s %s: %s is expected, with at most 2^28 hosts", u->name, u->arg, form) : EXIT_OK;
+}
+
 /* ---- costs ---- */
 
 uint64_t sim_cost_by_size(const struct sim_rate *r, uint64_t bytes)

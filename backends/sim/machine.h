@@ -26,12 +26,14 @@ static inline struct sim_machine sim_machine_default(void)
 /* Takes a file of parameters, which goalrun --calibrate prints: a line is a name and a value, or a name and a table of costs by
  * size, "bytes:ns ...", and "#" begins a comment. The field is a struct sim_machine. */
 option_taker sim_machine_take;
+/* Takes the shape of a network. The field is a struct sim_topology. */
+option_taker sim_topology_take;
 /* Sets the parameters of a simulation, and the rates of a source. The start is the caller's. */
 void sim_machine_apply(const struct sim_machine *m, struct sim_params *p, struct sim_binary *x);
 
 /* Describes the machine for pictures: "simulated in the LogGOPS model: latency L 2500, ...". */
 struct machine_text {
-	char s[400]; /* more than the longest numbers take */
+	char s[500]; /* more than the longest numbers take */
 } sim_machine_text(const struct sim_machine *m);
 
 #endif

@@ -169,8 +169,8 @@ static void settle_deps(struct sim_node *n, size_t ndeps)
 			node_add_dep(n, n->ops.at[n->deps.at[i].op].posted, n->deps.at[i].on);
 }
 
-/* Adds the computation of each rank, perhaps one of no time, which its core does behind the ops of the start and before all other ops, and the time at which
- * it starts. */
+/* Adds the computation of each rank, perhaps one of no time, which its core does behind the ops of the start and before all other ops,
+ * and the time at which it starts. */
 static void add_ranks(struct sim_node *n)
 {
 	const uint32_t base = (uint32_t)(n->ops.n + n->extras.n), nranks = n->binary->source.nranks;

@@ -2,16 +2,18 @@
  * Networks of switches, see topology.h. */
 #include "backends/sim/topology.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_HOSTS ((uint64_t)1 << 28)
 
-static uint64_t product(const struct sim_topology *t, uint32_t n)
+/* Returns the product of the numbers of a shape. */
+static uint64_t all_numbers(const struct sim_topology *t)
 {
 	uint64_t all = 1;
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < t->count; i++)
 		all *= t->n[i];
 	return all;
 }
@@ -20,7 +22,7 @@ static uint64_t product(const struct sim_topology *t, uint32_t n)
 
 static uint64_t torus_links(const struct sim_topology *t)
 {
-	return product(t, t->count) * 2 * t->count;
+	return all_numbers(t) * 2 * t->count;
 }
 
 static int64_t torus_link(const struct sim_topology *t, uint32_t from, uint32_t to, uint64_t k)
@@ -54,7 +56,7 @@ struct level {
 /* Sets level k + 1 from level k; at first `l` is {1, 1, 0} and k is 0. */
 static void next_level(const struct sim_topology *t, uint32_t k, struct level *l)
 {
-	const uint64_t groups = product(t, t->count) / l->hosts;
+	const uint64_t groups = all_numbers(t) / l->hosts;
 
 	l->first += k ? 2 * groups * l->ports : 0;
 	l->hosts *= t->n[k];
@@ -129,19 +131,20 @@ static int64_t dragonfly_link(const struct sim_topology *t, uint32_t from, uint3
 /* ---- the kinds ---- */
 
 static const struct kind {
-	const char *name;
+	const char *name, *form;
 	uint32_t least, most; /* numbers of a shape */
+	uint64_t (*hosts)(const struct sim_topology *t);
 	uint64_t (*links)(const struct sim_topology *t);
 	int64_t (*link)(const struct sim_topology *t, uint32_t from, uint32_t to, uint64_t k);
 } kinds[TOPOLOGY_KINDS] = {
-	[TOPOLOGY_TORUS] = { "torus", 1, TOPOLOGY_MOST, torus_links, torus_link },
-	[TOPOLOGY_FAT_TREE] = { "fat-tree", 1, TOPOLOGY_MOST, fat_tree_links, fat_tree_link },
-	[TOPOLOGY_DRAGONFLY] = { "dragonfly", 3, 3, dragonfly_links, dragonfly_link },
+	[TOPOLOGY_TORUS] = { "torus", "torus:N[xN...]", 1, TOPOLOGY_MOST, all_numbers, torus_links, torus_link },
+	[TOPOLOGY_FAT_TREE] = { "fat-tree", "fat-tree:N[xN...][/TAPER]", 1, TOPOLOGY_MOST, all_numbers, fat_tree_links, fat_tree_link },
+	[TOPOLOGY_DRAGONFLY] = { "dragonfly", "dragonfly:HOSTSxSWITCHESxLINKS", 3, 3, dragonfly_hosts, dragonfly_links, dragonfly_link },
 };
 
 uint64_t sim_topology_hosts(const struct sim_topology *t)
 {
-	return t->kind == TOPOLOGY_DRAGONFLY ? dragonfly_hosts(t) : product(t, t->count);
+	return kinds[t->kind].hosts(t);
 }
 
 uint64_t sim_topology_links(const struct sim_topology *t)
@@ -168,20 +171,19 @@ static bool take_size(const char **p, uint32_t *out, uint64_t *hosts)
 	return true;
 }
 
-int sim_topology_take(const struct option_use *u)
+const char *sim_topology_parse(const char *text, struct sim_topology *out)
 {
-	struct sim_topology t = { .taper = 1, .text = u->arg };
-	const size_t len = strcspn(u->arg, ":");
-	const char *p = u->arg + len + (u->arg[len] == ':');
+	struct sim_topology t = { .taper = 1, .text = text };
+	const size_t len = strcspn(text, ":");
+	const char *p = text + len + (text[len] == ':');
 	uint64_t hosts = 1, one = 1;
-	bool right = false;
+	bool right;
 
 	for (enum topology_kind k = TOPOLOGY_NONE + 1; k < TOPOLOGY_KINDS; k++)
-		if (strlen(kinds[k].name) == len && !strncmp(kinds[k].name, u->arg, len))
+		if (strlen(kinds[k].name) == len && !strncmp(kinds[k].name, text, len))
 			t.kind = k;
 	if (!t.kind)
-		return option_usage(u->program, "%s: torus, fat-tree or dragonfly is expected, and not \"%.*s\"", u->name, (int)len,
-				    u->arg);
+		return "torus:SHAPE, fat-tree:SHAPE or dragonfly:SHAPE";
 	do {
 		right = t.count < kinds[t.kind].most && take_size(&p, &t.n[t.count], &hosts);
 		t.count++;
@@ -189,10 +191,7 @@ int sim_topology_take(const struct option_use *u)
 	if (right && t.kind == TOPOLOGY_FAT_TREE && *p == '/' && p++)
 		right = take_size(&p, &t.taper, &one);
 	if (!right || *p || t.count < kinds[t.kind].least || sim_topology_hosts(&t) > MOST_HOSTS)
-		return option_usage(u->program, "%s %s: %s is expected, with at most 2^28 hosts", u->name, u->arg,
-				    t.kind == TOPOLOGY_DRAGONFLY ? "dragonfly:HOSTSxSWITCHESxLINKS" :
-				    t.kind == TOPOLOGY_FAT_TREE	 ? "fat-tree:N[xN...][/TAPER]" :
-								   "torus:N[xN...]");
-	*(struct sim_topology *)u->field = t;
-	return 0;
+		return kinds[t.kind].form;
+	*out = t;
+	return NULL;
 }

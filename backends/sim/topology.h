@@ -3,8 +3,6 @@
 #ifndef BACKENDS_SIM_TOPOLOGY_H
 #define BACKENDS_SIM_TOPOLOGY_H
 
-#include "util/command_line.h"
-
 #include <stdint.h>
 
 #define TOPOLOGY_MOST 8 /* numbers of a shape */
@@ -22,8 +20,8 @@ struct sim_topology {
 	const char *text; /* the shape, as it was given */
 };
 
-/* Takes a shape, KIND:NxN...; a fat tree may have /TAPER after it. The field is a struct sim_topology. */
-option_taker sim_topology_take;
+/* Parses a shape, KIND:NxN...; a fat tree may have /TAPER after it. *t keeps the text. Returns NULL, or the form that is expected. */
+const char *sim_topology_parse(const char *text, struct sim_topology *t);
 
 uint64_t sim_topology_hosts(const struct sim_topology *t);
 /* Returns the number of links, each of one direction. Those between a host and its switch are no links here: they are the nics. */

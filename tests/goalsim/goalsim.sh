@@ -416,7 +416,7 @@ refused measured_bad 1 'line 2 is none of a trace' -n 3 --measured empty.txt "$B
 { cat run.txt; sed -n '2s/ [0-9a-f]\{16\} / 0000000000000003 /p' run.txt; } >several.txt
 refused measured_several 1 'the trace has several requests' -n 3 --measured several.txt "$B"
 refused noise_bad 2 'takes uniform:NS or exponential:NS' --noise uniform:-1 "$B"
-refused topology_kind 2 'torus, fat-tree or dragonfly is expected, and not "tree"' --topology tree:2x4 "$B"
+refused topology_kind 2 '--topology tree:2x4: torus:SHAPE, fat-tree:SHAPE or dragonfly:SHAPE is expected' --topology tree:2x4 "$B"
 for bad in torus: torus:0 torus:4x torus:4x-1 torus:4/2 torus:65536x65536 fat-tree:4x2/0 fat-tree:1x1x1x1x1x1x1x1x1 dragonfly:2x4 \
 	dragonfly:2x4x2x2 dragonfly:16384x16384x1; do
 	refused "topology_shape $bad" 2 "--topology $bad: ${bad%%:*}:" --topology "$bad" "$B"
