@@ -188,7 +188,8 @@ struct be_ops {
 	/* Replaces the buffers, between epochs. Local. There are as many new buffers, of the same sizes, and they are
 	 * borrowed as in bind. On an error the old buffers stay. */
 	int (*rebind)(struct be_bound *bound, const struct be_buffer *buffers);
-	/* True if an op waits for rank number `rank` and cannot continue without it. */
+	/* True if an op waits for rank number `rank` and cannot complete if that has left the group. What it sent by a network
+	 * before may come later; if it never does, progress says so. */
 	bool (*waits_for)(const struct be_bound *bound, uint32_t rank);
 	/* Returns the index of the first message that is issued and not complete, or UINT32_MAX. */
 	uint32_t (*open)(const struct be_bound *bound);

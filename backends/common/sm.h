@@ -211,6 +211,8 @@ void sm_memory(const struct be_bound *bound, struct be_memory *m);
 void sm_unbind(struct be_bound *bound);
 int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who);
 int sm_progress(struct be_bound *bound, unsigned who, unsigned spins);
+/* Only messages in memory count: what a rank has sent by a network may still be on its way when the rank has left, and the
+ * backend sees by itself whether it will come. */
 bool sm_waits_for(const struct be_bound *bound, uint32_t rank);
 uint32_t sm_open(const struct be_bound *bound);
 uint64_t sm_alarm(const struct be_bound *bound);

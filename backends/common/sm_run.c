@@ -180,7 +180,7 @@ bool sm_waits_for(const struct be_bound *bound, uint32_t rank)
 	const struct sm_bound *s = (const struct sm_bound *)bound;
 
 	for (uint32_t at = 0, op; (op = dispatch_next_active(&s->dispatcher, &at)) != UINT32_MAX;)
-		if (bin_is_message(s->b.ops[op].kind) && s->b.ops[op].peer == rank)
+		if (sm_in_memory(s, op) && s->b.ops[op].peer == rank)
 			return true;
 	return false;
 }

@@ -80,17 +80,6 @@ static int mp_progress(struct be_bound *bound, unsigned who, unsigned spins)
 	return rc;
 }
 
-/* What a rank has sent by the transport may still be on its way when the rank has left. */
-static bool mp_waits_for(const struct be_bound *bound, uint32_t rank)
-{
-	const struct mp_bound *m = (const struct mp_bound *)bound;
-
-	for (uint32_t at = 0, op; (op = dispatch_next_active(&m->sm.dispatcher, &at)) != UINT32_MAX;)
-		if (sm_in_memory(&m->sm, op) && m->sm.b.ops[op].peer == rank)
-			return true;
-	return false;
-}
-
 static uint64_t first_alarm(const struct be_bound *bound)
 {
 	const struct mp_bound *m = (const struct mp_bound *)bound;
@@ -121,7 +110,7 @@ const struct be_ops mp_ops = {
 	.progress = mp_progress,
 	.join = sm_join,
 	.rebind = mp_rebind,
-	.waits_for = mp_waits_for,
+	.waits_for = sm_waits_for,
 	.open = sm_open,
 	.alarm = first_alarm,
 	.states = mp_states,

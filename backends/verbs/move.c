@@ -37,11 +37,17 @@ int vb_flush(struct vb_bound *v)
 	return rc;
 }
 
-/* Returns the result for a message that has to wait: 0, or an error if the peer is gone. */
-static int not_yet(struct vb_bound *v, const struct vb_link *l)
+/* True if nothing more can arrive from a peer. Read before the message's counters: a bye is the last to arrive, so that what
+ * they do not show afterwards will never come. */
+static bool is_gone(const struct vb_link *l)
 {
-	if (!atomic_load_explicit(&l->broken, memory_order_relaxed) &&
-	    !atomic_load_explicit(&l->heard_bye, memory_order_relaxed))
+	return atomic_load_explicit(&l->broken, memory_order_acquire) || atomic_load_explicit(&l->heard_bye, memory_order_acquire);
+}
+
+/* Returns the result for a message that has to wait: 0, or an error if the peer was gone before. */
+static int not_yet(struct vb_bound *v, const struct vb_link *l, bool gone)
+{
+	if (!gone)
 		return 0;
 	v->failed = true;
 	return vb_link_error(v->sm.b.group, l);
@@ -88,14 +94,15 @@ static int send_poll(struct dispatcher *e, void *what)
 	struct vb_bound *v = vb_of(e);
 	struct vb_msg *m = what;
 	const struct bin_op *o = &v->sm.b.ops[m->op];
+	const bool gone = is_gone(m->link);
 
 	if (m->put < m->nwrs) {
 		if (!may_put(v, m))
-			return not_yet(v, m->link);
+			return not_yet(v, m->link, gone);
 		if (!m->put && m->slot)
 			be_pack(v->sm.b.layout, v->sm.b.buffers[o->buf[0]].ptr, o->off[0], o->len, m->slot);
 		if (!post_message(v, m))
-			return not_yet(v, m->link);
+			return not_yet(v, m->link, gone);
 		/* Ops that wait for this one may overwrite the bytes at once. Posting the work request now copies them
 		 * before. */
 		if (m->inlines && e->ops[m->op].ndone) {
@@ -110,7 +117,7 @@ static int send_poll(struct dispatcher *e, void *what)
 	/* A peer that has left has received everything, even if the acknowledgement has not arrived here. */
 	if (atomic_load_explicit(&m->link->heard_bye, memory_order_relaxed))
 		return 1;
-	return not_yet(v, m->link);
+	return not_yet(v, m->link, gone);
 }
 
 static int send_issue(struct dispatcher *e, void *what)
@@ -131,9 +138,10 @@ static int recv_poll(struct dispatcher *e, void *what)
 	const struct bin_op *o = &v->sm.b.ops[m->op];
 	const char *from = m->slot ? m->slot + slot_of(v, m) : NULL;
 	char *to = v->sm.b.buffers[o->buf[0]].ptr;
+	const bool gone = is_gone(m->link);
 
 	if (!post_message(v, m) || atomic_load_explicit(&m->came, memory_order_acquire) < v->sm.epoch)
-		return not_yet(v, m->link);
+		return not_yet(v, m->link, gone);
 	if (m->slot && bin_reduces(o->kind))
 		v->sm.b.reduce_packed(v->sm.b.reduce_arg, from, NULL, to, o->off[0], o->len, o->kind == BIN_OP_RECV_REDUCE_WITH);
 	else if (m->slot)

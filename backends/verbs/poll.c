@@ -6,7 +6,6 @@
 
 #include <sched.h>
 
-#define CLOSE_NS 1000000000u /* ns to wait for the bye messages to arrive */
 #define DRAIN_NS 10000000000u /* ns; longer than the device retries */
 
 static struct vb_link *find_link(struct vb_dev *d, uint32_t qpn)
@@ -99,7 +98,7 @@ int vb_link_drain(struct be_group *g, struct vb_link *l)
 void vb_nics_close(void *state)
 {
 	struct vb_nics *nics = state;
-	const uint64_t until = clock_now_ns() + CLOSE_NS;
+	const uint64_t until = clock_now_ns() + DRAIN_NS;
 
 	for (bool left = true; left && clock_now_ns() < until;) {
 		left = false;

@@ -95,6 +95,13 @@ nodes="--hosts node0,node1 -n 4" alone="--no-shm -n 2"
 	fi
 }
 
+# A rank leaves the group while what it has sent is on a slow wire; the ranks' other wire, by which they learn that, is fast.
+tc qdisc add dev eth1 root netem delay 200ms
+GOAL_VERBS_DEVICE=rxe1 timeout 60 "$BUILD/bin/goalrun" --hosts node0,node1 -n 2 --backend verbs --verify --count 1 --iters 1 --warmup 0 \
+	schedules/bcast_binomial.goal >"$TMP/out" 2>"$TMP/err" </dev/null
+check "verbs_nodes.left $(tail -qn 1 "$TMP/out" "$TMP/err" | tr '\n' ' ')($SECONDS s)" grep -q '^verified: all 1 case right' "$TMP/out"
+tc qdisc del dev eth1 root
+
 [ "$SWEEP" != share ] || finish # starting mpirun takes as long as all before
 
 # By mpirun, with PMIx: programs that look at every element.
