@@ -429,6 +429,7 @@ static int connect_routes(struct smcq_part *l, int err)
 	struct emulated *m = (struct emulated *)l;
 	const struct be_bind *b = l->job->b;
 	struct nic_route *routes = block_at(m, m->block->routes);
+	uint64_t gone = 0;
 
 	for (uint32_t r = 0; r < b->size && !err; r++)
 		if (group_handle(b->group, r)->size != m->c->nic)
@@ -437,7 +438,12 @@ static int connect_routes(struct smcq_part *l, int err)
 					  b->rank);
 	for (uint32_t i = 0; i < m->block->nroutes && !err; i++)
 		routes[i].peer = group_handle(b->group, (uint32_t)routes[i].peer)->off;
-	err = err ? err : request_nic(m, NIC_CONNECT, m->name, 0, NULL);
+	if (!err) {
+		err = request_nic(m, NIC_CONNECT, m->name, 0, &gone);
+		for (uint32_t r = 0; r < b->size && err == -ERR_DEAD; r++)
+			if (group_handle(b->group, r)->off == gone)
+				err = group_unreachable(b->group, r, "the network interface has lost it");
+	}
 	return group_agree(b->group, err);
 }
 

@@ -102,7 +102,7 @@ struct nic_request {
 struct nic_answer {
 	int32_t err; /* 0 or -ERR_x */
 	uint32_t zero;
-	uint64_t name;
+	uint64_t name; /* of a block; of the interface after NIC_HELLO; -ERR_DEAD: of the block whose rank is gone */
 	char text[112]; /* if err is not 0, the reason in words */
 };
 

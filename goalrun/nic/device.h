@@ -46,7 +46,8 @@ void nic_fini(struct nic *n);
 int nic_open(struct nic_port *p, uint64_t bell, char *text, size_t size);
 void nic_close(struct nic *n, struct nic_port *p);
 int nic_bind(struct nic *n, struct nic_port *p, uint64_t off, uint64_t bytes, uint64_t *name, char *text, size_t size);
-int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size);
+/* -ERR_DEAD: the rank of block *gone, to which this one has a way, is gone. */
+int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, uint64_t *gone, char *text, size_t size);
 int nic_rebind(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size);
 /* Unbinds a block, unless entries that were posted still have to be sent. Entries of a block that is dead, or
  * was never connected, are not sent. Returns true if the block is unbound now, or unknown. */

@@ -899,7 +899,7 @@ int nic_bind(struct nic *n, struct nic_port *p, uint64_t off, uint64_t bytes, ui
 	return 0;
 }
 
-int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size)
+int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, uint64_t *gone, char *text, size_t size)
 {
 	struct nic_bound *b = find_bound(n, name);
 	const struct nic_route *given;
@@ -913,6 +913,10 @@ int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, char *te
 	for (uint32_t i = 0; i < b->nroutes; i++) {
 		struct nic_bound *to = find_bound(n, given[i].peer);
 
+		if (!to && given[i].peer && given[i].peer <= n->names) {
+			*gone = given[i].peer;
+			return refuse(text, size, -ERR_DEAD, "a way of rank %u leads to a block that is gone", b->rank);
+		}
 		if (!to || to->id != b->id || given[i].gets > 1 ||
 		    (given[i].queue != BIN_NONE && given[i].queue >= (given[i].gets ? b : to)->nqueues))
 			return refuse(text, size, -ERR_ARG, "a way of rank %u leads nowhere", b->rank);

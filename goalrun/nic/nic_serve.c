@@ -103,7 +103,7 @@ static bool serve_request(struct server *s, struct rank *r, const struct nic_req
 		a.err = nic_bind(&s->nic, &r->port, q->a, q->b, &a.name, a.text, sizeof a.text);
 		break;
 	case NIC_CONNECT:
-		a.err = nic_connect(&s->nic, &r->port, q->a, a.text, sizeof a.text);
+		a.err = nic_connect(&s->nic, &r->port, q->a, &a.name, a.text, sizeof a.text);
 		break;
 	case NIC_REBIND:
 		a.err = nic_rebind(&s->nic, &r->port, q->a, a.text, sizeof a.text);

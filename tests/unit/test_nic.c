@@ -92,6 +92,7 @@ static void open_rig(struct rig *r, uint64_t seed, uint32_t offset)
 static void start_rig(struct rig *r, uint64_t seed, uint32_t offset)
 {
 	struct nic_route *routes;
+	uint64_t gone;
 
 	open_rig(r, seed, offset);
 	CU_ASSERT(!bind_rig(r));
@@ -99,7 +100,7 @@ static void start_rig(struct rig *r, uint64_t seed, uint32_t offset)
 	for (uint32_t i = 0; i < ROUTES; i++)
 		routes[i] = (struct nic_route){ .peer = r->name, .queue = i < QUEUES ? i : BIN_NONE };
 	routes[4] = (struct nic_route){ .peer = r->name, .queue = 1, .gets = 1 };
-	CU_ASSERT(!nic_connect(&r->nic, &r->port, r->name, r->text, sizeof r->text));
+	CU_ASSERT(!nic_connect(&r->nic, &r->port, r->name, &gone, r->text, sizeof r->text));
 }
 
 static void close_rig(struct rig *r)
@@ -320,6 +321,26 @@ static void leaving(void)
 	goes(BIN_E_GET);
 }
 
+/* A way to a block of a rank that is gone is told from one to a block that never was. */
+static void gone_before(void)
+{
+	struct rig r;
+	struct nic_route *routes;
+	uint64_t first, gone = 0;
+
+	open_rig(&r, 0, 25);
+	CU_ASSERT(!bind_rig(&r));
+	first = r.name;
+	CU_ASSERT(!bind_rig(&r) && r.name != first && nic_unbind(&r.nic, &r.port, first));
+	routes = in_block(&r, r.block->routes);
+	for (uint32_t i = 0; i < ROUTES; i++)
+		routes[i] = (struct nic_route){ .peer = i ? r.name : first, .queue = BIN_NONE };
+	CU_ASSERT(nic_connect(&r.nic, &r.port, r.name, &gone, r.text, sizeof r.text) == -ERR_DEAD && gone == first);
+	routes[0].peer = 99;
+	CU_ASSERT(nic_connect(&r.nic, &r.port, r.name, &gone, r.text, sizeof r.text) == -ERR_ARG);
+	close_rig(&r);
+}
+
 static void strong_order(void)
 {
 	CU_ASSERT(firsts(BIN_E_STRONG) == 0);
@@ -358,6 +379,7 @@ static void copies(void)
 static const struct unit_test tests[] = {
 	{ "copies", copies },		{ "gets", gets },		  { "leaving", leaving },
 	{ "sessions", sessions },	{ "notices", notices },		  { "bad_entries", bad_entries },
-	{ "bad_blocks", bad_blocks },	{ "strong_order", strong_order }, { NULL, NULL },
+	{ "bad_blocks", bad_blocks },	{ "strong_order", strong_order }, { "gone_before", gone_before },
+	{ NULL, NULL },
 };
 const struct unit_suite suite_nic = { "nic", tests };
