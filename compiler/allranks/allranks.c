@@ -107,7 +107,19 @@ static void translate_claim(struct proof *p)
 		    "the range in place is not the collective's");
 }
 
-/* Makes the variables that all obligations share. */
+/* True if the text counts ranks from the root on, around the end. */
+static bool is_turned(const struct proof *p)
+{
+	for (size_t i = 0; i < p->t.v.n && p->b->meta->root != BIN_NONE; i++) {
+		const struct term_node *n = &p->t.v.at[i];
+
+		if (n->op == BIN_MOD && n->b == p->s.p && term_has(&p->t, n->a, p->s.root))
+			return true;
+	}
+	return false;
+}
+
+/* Translates the program, and makes the variables that all obligations share. */
 static void begin_sites(struct proof *p)
 {
 	struct terms *t = &p->t;
@@ -115,7 +127,8 @@ static void begin_sites(struct proof *p)
 	sites_begin(&p->s, t, &p->store);
 	p->elem = term_var(t, "d", 0, TERM_MOST);
 	p->rank = p->turned = p->s.r;
-	if (p->b->meta->root == BIN_NONE)
+	translate_program(p, &p->s, p->b, false);
+	if (!is_turned(p))
 		return;
 	p->turned = term_var(t, "v", 0, SITES_MOST_RANKS - 1);
 	t->vars.at[term_at(t, p->turned)->num].below = p->s.p;
@@ -128,7 +141,6 @@ static void prove_variant(struct proof *p)
 	const bool barrier = p->claim->name && !strcmp(p->claim->name, "MPI_Barrier");
 
 	begin_sites(p);
-	translate_program(p, &p->s, p->b, false);
 	p->site_vars = p->t.vars.n;
 	p->out->asserts = p->s.asserts.n > 0;
 	p->partners = arena_alloc(&p->store, (p->s.ops.n + 1) * sizeof *p->partners);

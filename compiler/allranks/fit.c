@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Terms for values: a sum of up to three atoms, perhaps with its remainder or a minimum taken, that has the values of all
- * samples. Atoms are the variables and terms of the site, and simple functions of these. Simple sums are tried first. A term
- * that is found is a guess; it is proved or refuted as part of the obligations about its site. */
+ * samples. Atoms are the variables and terms of the site, and simple functions of these. Simple sums are tried first, on some of
+ * the samples; one for which a term is wrong is added to these, and another term is sought. A term that is found is a guess; it is
+ * proved or refuted as part of the obligations about its site. */
 #include "compiler/allranks/values.h"
 
 #include "format/check.h"
@@ -10,15 +11,20 @@
 
 #define MOST_ATOMS 44u
 #define MOST_CONDS 16u
-#define MOST_FITTED 300u /* samples that are compared */
+#define FITTED 300u /* samples that are compared at first */
+#define MOST_FITTED (FITTED + 30u)
 
 /* Forms of a sum x; y is an atom. */
 enum form { FORM_SUM, FORM_MOD, FORM_NATURAL, FORM_MIN, FORM_WITH_MIN };
 
+/* What a term is sought for: the first rank of the run, the index, the number of ranks, and the rank behind the last one. */
+enum target { FIRST, INDEX, NUMBER, END };
+
 struct fit {
 	struct proof *p;
 	const struct site *site;
-	unsigned n; /* number of samples */
+	const struct samples *all;
+	unsigned n; /* number of samples that are compared */
 	const struct sample *sample[MOST_FITTED];
 	int64_t size[MOST_FITTED], want[MOST_FITTED];
 	bool left[MOST_FITTED]; /* true if the sample does not count */
@@ -33,6 +39,13 @@ struct sum3 {
 	int64_t sign[3];
 };
 
+/* Evaluates a term for a sample. Returns false if it has no value. */
+static bool eval_sample(const struct fit *f, term x, const struct sample *s, int64_t *out)
+{
+	s->value[term_at(&f->p->t, f->p->elem)->num] = s->elem;
+	return !term_eval(&f->p->t, x, s->value, out);
+}
+
 static int64_t *eval_atom(struct fit *f, term x)
 {
 	struct proof *p = f->p;
@@ -40,11 +53,9 @@ static int64_t *eval_atom(struct fit *f, term x)
 
 	if (!out)
 		longjmp(p->stop, 1);
-	for (unsigned i = 0; i < f->n; i++) {
-		f->sample[i]->value[term_at(&p->t, p->elem)->num] = f->sample[i]->elem;
-		if (term_eval(&p->t, x, f->sample[i]->value, &out[i]))
+	for (unsigned i = 0; i < f->n; i++)
+		if (!eval_sample(f, x, f->sample[i], &out[i]))
 			return NULL;
-	}
 	return out;
 }
 
@@ -111,7 +122,8 @@ static void collect_atoms(struct fit *f)
 		add_atom(f, basic[i]);
 	if (p->b->meta->root != BIN_NONE) {
 		add_atom(f, p->s.root);
-		add_atom(f, term_apply(t, BIN_MOD, term_sub(t, p->s.r, p->s.root), p->s.p));
+		if (p->turned != p->s.r)
+			add_atom(f, term_apply(t, BIN_MOD, term_sub(t, p->s.r, p->s.root), p->s.p));
 	}
 	for (unsigned i = 0; i < x->path.n; i++)
 		if (x->path.frame[i].var != TERM_NONE) {
@@ -251,54 +263,91 @@ static term find_choice(struct fit *f)
 	return out;
 }
 
-static term find_term(struct fit *f)
-{
-	const term out = find_sum(f, 3);
-
-	return out == TERM_NONE ? find_choice(f) : out;
-}
-
 /* ---- values ---- */
 
-/* Finds a term for the first rank of the run. If the operation commutes, any rank may be the first one of all ranks. */
-static term find_first(struct fit *f)
+static int64_t size_of(const struct fit *f, const struct sample *s)
 {
-	const bool commutes = f->p->b->meta->flags & BIN_F_COMMUTATIVE;
+	return s->value[term_at(&f->p->t, f->p->s.p)->num];
+}
+
+static int64_t wanted(const struct sample *s, enum target what)
+{
+	const struct cell *c = &s->cell;
+
+	return what == FIRST ? c->lo : what == INDEX ? c->index : what == NUMBER ? c->n : c->lo + c->n;
+}
+
+/* If the operation commutes, any rank may be the first one of all ranks. */
+static bool is_any(const struct fit *f, const struct sample *s, enum target what)
+{
+	return what == FIRST && f->p->b->meta->flags & BIN_F_COMMUTATIVE && s->cell.n == size_of(f, s);
+}
+
+/* Finds a term for the samples that are compared. */
+static term find_some(struct fit *f, enum target what)
+{
 	term out;
 
 	for (unsigned i = 0; i < f->n; i++) {
-		f->want[i] = f->sample[i]->cell.lo;
-		f->left[i] = commutes && f->sample[i]->cell.n == f->size[i];
+		f->want[i] = wanted(f->sample[i], what);
+		f->left[i] = is_any(f, f->sample[i], what);
 	}
-	out = find_sum(f, 3);
+	out = find_sum(f, what == NUMBER ? 2 : 3);
 	memset(f->left, 0, sizeof f->left);
-	return out == TERM_NONE ? find_choice(f) : out;
+	return out == TERM_NONE && what != NUMBER ? find_choice(f) : out;
+}
+
+static void compare_with(struct fit *f, const struct sample *s)
+{
+	f->size[f->n] = size_of(f, s);
+	f->sample[f->n++] = s;
+}
+
+/* Returns a sample for which a term is wrong, or NULL. */
+static const struct sample *find_wrong(const struct fit *f, term x, enum target what)
+{
+	for (size_t i = 0; i < f->all->n; i++) {
+		const struct sample *s = &f->all->at[i];
+		int64_t k;
+
+		if (!is_any(f, s, what) && (!eval_sample(f, x, s, &k) || k != wanted(s, what)))
+			return s;
+	}
+	return NULL;
+}
+
+static term find_term(struct fit *f, enum target what)
+{
+	for (;;) {
+		const term out = find_some(f, what);
+		const struct sample *wrong = out == TERM_NONE ? NULL : find_wrong(f, out, what);
+
+		if (!wrong)
+			return out;
+		if (f->n == MOST_FITTED)
+			return TERM_NONE;
+		compare_with(f, wrong);
+		collect_atoms(f);
+	}
 }
 
 bool fit_held(struct proof *p, const struct site *x, const struct samples *s, struct held *out)
 {
-	struct fit f = { .p = p, .site = x };
-	const size_t step = (s->n + MOST_FITTED - 1) / MOST_FITTED;
+	struct fit f = { .p = p, .site = x, .all = s };
+	const size_t step = (s->n + FITTED - 1) / FITTED;
 
-	for (size_t i = 0; i < s->n; i += step) {
+	for (size_t i = 0; i < s->n; i++)
 		if (!s->at[i].cell.known || s->at[i].cell.buf != s->at[0].cell.buf)
 			return false;
-		f.size[f.n] = s->at[i].value[term_at(&p->t, p->s.p)->num];
-		f.sample[f.n++] = &s->at[i];
-	}
+	for (size_t i = 0; i < s->n; i += step)
+		compare_with(&f, &s->at[i]);
 	collect_atoms(&f);
 	out->buf = term_num(&p->t, s->n ? (int64_t)s->at[0].cell.buf : 0);
-	out->lo = find_first(&f);
-	for (unsigned i = 0; i < f.n; i++)
-		f.want[i] = f.sample[i]->cell.index;
-	out->index = find_term(&f);
-	for (unsigned i = 0; i < f.n; i++)
-		f.want[i] = f.sample[i]->cell.n;
-	out->n = find_sum(&f, 2);
-	for (unsigned i = 0; i < f.n; i++)
-		f.want[i] += f.sample[i]->cell.lo;
+	out->lo = find_term(&f, FIRST);
+	out->index = find_term(&f, INDEX);
+	out->n = find_term(&f, NUMBER);
 	if (out->n == TERM_NONE && out->lo != TERM_NONE) {
-		out->n = find_term(&f);
+		out->n = find_term(&f, END);
 		out->n = out->n == TERM_NONE ? out->n : term_sub(&p->t, out->n, out->lo);
 	}
 	return out->lo != TERM_NONE && out->n != TERM_NONE && out->index != TERM_NONE;

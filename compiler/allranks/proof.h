@@ -68,8 +68,8 @@ struct proof {
 	const struct bin *b;
 	const struct allranks_asked *asked;
 	struct allranks_result *out;
-	/* The rank that obligations are about, as a term over `turned`: if there is a root, trees are easier to describe by the
-	 * distance of a rank from it. Otherwise both are s.r. */
+	/* The rank that obligations are about, as a term over `turned`: if the text counts ranks from the root on, trees are
+	 * easier to describe by the distance of a rank from it. Otherwise both are s.r. */
 	term rank, turned;
 	struct partners *partners; /* of each site of s.ops; only messages have some */
 	struct site_values *values; /* of each site of s.ops */
@@ -99,6 +99,8 @@ term obligation_var(struct proof *p, struct obligation *o, const char *name, ter
 void obligation_prove(struct proof *p, const struct obligation *o);
 /* True if the goal is false for some values of small size; trials of candidates, not proofs. */
 bool obligation_refuted(struct proof *p, const struct obligation *o);
+/* The same, also at a larger size, where loops of powers of two have more steps. */
+bool obligation_refuted_if_large(struct proof *p, const struct obligation *o);
 /* Chooses among conditions some whose disjunction is true in all small cases; returns that disjunction as a term, and in
  * chosen[i] whether condition i is in it. If there is no such choice, returns the disjunction of all. */
 term obligation_cover(struct proof *p, const struct obligation *o, const term *cond, unsigned n, bool *chosen);

@@ -172,17 +172,22 @@ static bool note_refuted(struct trials *t, void *arg)
 	return true;
 }
 
-static struct refutation find_refutation(struct proof *p, const struct obligation *o)
+static struct refutation find_refutation(struct proof *p, const struct obligation *o, bool large)
 {
 	struct refutation r = { 0 };
 
-	try_sizes(p, o, false, note_refuted, &r);
+	try_sizes(p, o, large, note_refuted, &r);
 	return r;
 }
 
 bool obligation_refuted(struct proof *p, const struct obligation *o)
 {
-	return find_refutation(p, o).found;
+	return find_refutation(p, o, false).found;
+}
+
+bool obligation_refuted_if_large(struct proof *p, const struct obligation *o)
+{
+	return find_refutation(p, o, true).found;
 }
 
 /* ---- choice of witnesses ---- */
@@ -377,7 +382,7 @@ void obligation_prove(struct proof *p, const struct obligation *o)
 
 	if (term_is_num(&p->t, o->goal, &k) && k)
 		return;
-	r = find_refutation(p, o);
+	r = find_refutation(p, o, false);
 	if (r.found)
 		report_false(p, o, r.size, r.root);
 	n = obligation_simplify(p, o, left);

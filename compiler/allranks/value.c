@@ -180,23 +180,32 @@ static void add_guesses(struct proof *p, struct use *u)
 	u->more[u->nmore++] = term_apply(t, BIN_LOG2, term_apply(t, BIN_MAX, ahead, one), TERM_NONE);
 }
 
+/* Adds the value of a loop variable at which a term has a value. */
+static void add_solution(struct proof *p, term x, term var, term value, term *more, unsigned *n)
+{
+	const term at = term_solve(&p->t, x, var, value);
+
+	if (at != TERM_NONE && !term_has(&p->t, at, var) && *n < MOST_HYPS)
+		more[(*n)++] = at;
+}
+
 /* Adds the values of a loop variable at which comparisons in a term change. */
 static void add_ends(struct proof *p, term x, term var, term *more, unsigned *n)
 {
 	const struct term_node c = *term_at(&p->t, x);
-	const term part[] = { c.a, c.b, c.c };
+	const term part[] = { c.a, c.b, c.c }, one = term_num(&p->t, 1);
 
 	if (c.op == TERM_NUM || c.op == TERM_VAR)
 		return;
 	for (unsigned i = 0; i < 3; i++)
 		if (part[i] != TERM_NONE)
 			add_ends(p, part[i], var, more, n);
-	for (unsigned way = 0; way < 2 && (c.op == BIN_LE || c.op == BIN_LT || c.op == BIN_EQ) && *n < MOST_HYPS; way++) {
-		const term end = term_solve(&p->t, part[way], var, part[!way]);
-
-		if (end != TERM_NONE && !term_has(&p->t, end, var))
-			more[(*n)++] = end;
+	if (c.op == BIN_LE || c.op == BIN_LT || c.op == BIN_EQ) {
+		add_solution(p, c.a, var, c.b, more, n);
+		add_solution(p, c.b, var, c.a, more, n);
 	}
+	if (c.op == BIN_LT)
+		add_solution(p, c.a, var, term_sub(&p->t, c.b, one), more, n);
 }
 
 /* Calls add_writer for the guesses of a site. Its first and its last iteration are guesses too. */
@@ -219,6 +228,9 @@ static void guess_writers(struct proof *p, struct writers *w, const struct site 
 			more[g.nmore++] = term_subst(&p->t, x->path.frame[i].lo, &here);
 			ends = g.nmore;
 			add_ends(p, range.off, x->path.frame[i].var, more, &g.nmore);
+			for (unsigned k = i + 1; k < x->path.n; k++) /* the last iteration in which a branch is taken */
+				if (x->path.frame[k].var == TERM_NONE)
+					add_ends(p, x->path.frame[k].cond, x->path.frame[i].var, more, &g.nmore);
 			for (; ends < g.nmore; ends++)
 				more[ends] = term_subst(&p->t, more[ends], &here);
 		} else if (term_at(&p->t, x->path.frame[i].cond)->op == BIN_LE) { /* a branch may have the last iteration */

@@ -12,10 +12,10 @@ cd "$ROOT" || exit 1
 # ---- the sites are the program's ----
 
 # These schedules are translated, so each has to be equal. Others say why they are not.
-TRANSLATED='allgather_bruck allgather_linear allgather_neighbor_exchange allgather_ring allreduce_ring alltoall_linear alltoall_pairwise barrier_dissemination
+TRANSLATED='allgather_bruck allgather_linear allgather_neighbor_exchange allgather_ring allreduce_reduce_bcast allreduce_ring alltoall_linear alltoall_pairwise barrier_dissemination
 	barrier_tree bcast_binomial bcast_chain bcast_linear bcast_scatter_allgather exscan_binomial exscan_chain gather_binomial
-	gather_linear reduce_chain reduce_linear reduce_scatter_block_pairwise reduce_scatter_block_ring scan_binomial scan_chain
-	scatter_binomial scatter_linear'
+	gather_linear reduce_binomial reduce_chain reduce_linear reduce_scatter_block_pairwise reduce_scatter_block_ring scan_binomial
+	scan_chain scatter_binomial scatter_linear'
 "$BUILD/tests/allranks/evaluate" schedules/*.goal >"$TMP/evaluated"
 check "allranks.evaluate $(grep -m 1 FAIL "$TMP/evaluated")" [ -z "$(grep FAIL "$TMP/evaluated")" ]
 for s in $TRANSLATED; do
@@ -104,10 +104,10 @@ while IFS=$'\t' read -r schedule expression; do
 	fi
 done <tests/allranks/faults.txt
 
-PROVED='allgather_bruck allgather_linear allgather_ring allreduce_ring alltoall_linear alltoall_pairwise barrier_dissemination
+PROVED='allgather_bruck allgather_linear allgather_ring allreduce_reduce_bcast allreduce_ring alltoall_linear alltoall_pairwise barrier_dissemination
 	barrier_tree bcast_binomial bcast_chain bcast_linear bcast_scatter_allgather exscan_binomial exscan_chain gather_binomial
-	gather_linear reduce_chain reduce_linear reduce_scatter_block_pairwise reduce_scatter_block_ring scan_binomial scan_chain
-	scatter_binomial scatter_linear'
+	gather_linear reduce_binomial reduce_chain reduce_linear reduce_scatter_block_pairwise reduce_scatter_block_ring scan_binomial
+	scan_chain scatter_binomial scatter_linear'
 if [ "${SWEEP:-}" = all ]; then
 	SOLVER_TIME=10
 	for s in $PROVED; do

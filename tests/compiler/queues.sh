@@ -170,7 +170,7 @@ at='the pass lower-smcq cannot be applied: rank'
 # no_alu NAME SENTENCE PASSES : of a schedule that reduces four elements
 no_alu()
 {
-	refused "$1" "schedules/lib/reduce_tree.goal:N: error: size 4, count 4, root 0: $at 0: a network interface has no arithmetic unit for this $2" \
+	refused "$1" "schedules/lib/reduce_pairs.goal:N: error: size 4, count 4, root 0: $at 0: a network interface has no arithmetic unit for this $2" \
 		schedules/reduce_binomial.goal -n 4 -D count=4 -T "$3"
 }
 no_alu alu 'reduce: if it is given op and type there may be ARMWs, and with assist=1 the CPU may do it' lower-smcq
@@ -190,7 +190,7 @@ refused depth "schedules/lib/bcast_kary.goal:N: error: size 3, count 5000, root 
 	schedules/bcast_chain.goal -n 3 -D count=5000 -D segments=3000 -D root=0 -T lower-smcq:depth=0
 refused pieces "schedules/bcast_linear.goal:N: error: size 2, count 100000, root 0: $at 0: this send takes puts of 7 elements (length, bytes), and of those more than the 2^11" \
 	schedules/bcast_linear.goal -n 2 -D root=0 -D count=100000 -T lower-smcq:length=8,depth=0
-refused armws "schedules/lib/reduce_tree.goal:N: error: size 4, count 4000, root 0: $at 0: this reduce takes ARMWs of 1 element, and of those more than the 2^11" \
+refused armws "schedules/lib/reduce_pairs.goal:N: error: size 4, count 4000, root 0: $at 0: this reduce takes ARMWs of 1 element, and of those more than the 2^11" \
 	schedules/reduce_binomial.goal -n 4 -D count=4000 -T lower-smcq:op=sum,type=int32,elements=5000,depth=0
 refused offset "schedules/lib/bcast_kary.goal:N: error: size 4, count 50, root 0: $at 0: the queue of this send has 30 entries, and a scheduling pointer is less than 2^4 ahead (offset)" \
 	schedules/bcast_chain.goal -n 4 -D count=50 -D segments=30 -D root=0 -T lower-smcq:offset=4

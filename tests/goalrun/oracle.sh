@@ -39,7 +39,7 @@ mutant order_allreduce allreduce_recursive_doubling "$swap" 1 'result is wrong' 
 mutant order_allreduce_sum allreduce_recursive_doubling "$swap" 0 verified 4 --op sum
 mutant order_fold allreduce_recursive_doubling:lib/fold 's/reduce got into sum/reduce sum with got into sum/' \
 	1 'result is wrong' 3 --op user
-mutant order_reduce reduce_binomial:lib/reduce_tree 's/reduce sum with part\(.*\) into sum/reduce part\1 into sum/' 1 'result is wrong' 4 --op user --root 2
+mutant order_reduce reduce_binomial:lib/reduce_pairs 's/reduce sum with part\(.*\) into sum/reduce part\1 into sum/' 1 'result is wrong' 4 --op user --root 2
 mutant order_linear reduce_linear 's/reduce part\[0 +: count\] into result/reduce result with part[0 +: count] into result/' 1 'result is wrong' 4 \
 	--op user --root 2
 mutant order_scan scan_chain 's/reduce before into sum/reduce sum with before into sum/' 1 'result is wrong' 3 --op user

@@ -248,7 +248,7 @@ R="-n 3 --count 100 $S/reduce_binomial.goal"
 	sim $R --measured same.txt
 	check "goalsim.measured_same $(tail -n 1 out)" grep -q '^part     nowhere' out
 	sim $R -G 30 --measured same.txt
-	check "goalsim.measured_part $(tail -n 1 out)" grep -qF 'part     at rank 0, op 1 (line 12): recv 100b from 1: done at 8470 ns, and 6094 ns measured' out
+	check "goalsim.measured_part $(tail -n 1 out)" grep -qF 'part     at rank 0, op 1 (line 14): recv 100b from 1: done at 8470 ns, and 6094 ns measured' out
 	# Of three epochs the last one has median length: ops 2 to 4 of rank 0 are late there.
 	awk 'NR == 1 { print; next }
 		{ for (k = 1; k <= 3; k++) {
