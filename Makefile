@@ -394,7 +394,7 @@ $(BUILD)/tests/unit-all: $(call obj,$(call sources,tests/unit) $(UNIT_PARTS)) $(
 
 # Sites beside specialised ops.
 EVALUATE := $(BUILD)/tests/allranks/evaluate
-$(EVALUATE): $(call obj,tests/allranks/evaluate $(addprefix compiler/allranks/,parts term sites)) $(LIB_O)
+$(EVALUATE): $(call obj,tests/allranks/evaluate $(addprefix compiler/allranks/,loops parts term sites)) $(LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 

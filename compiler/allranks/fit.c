@@ -108,6 +108,12 @@ static void add_parts(struct fit *f, term x)
 		add_atom(f, x);
 	if (n.op == BIN_MIN || n.op == BIN_MAX)
 		add_cond(f, term_lt(t, n.a, n.b));
+	if (n.op == BIN_XOR && term_at(t, n.b)->lo > 0) { /* where the group of a member begins */
+		const term behind = term_apply(t, BIN_MOD, n.a, n.b);
+
+		add_atom(f, behind);
+		add_atom(f, term_sub(t, n.a, behind));
+	}
 }
 
 static void collect_atoms(struct fit *f)

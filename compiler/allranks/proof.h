@@ -171,10 +171,12 @@ void prove_progress(struct proof *p);
 void prove_values(struct proof *p);
 void prove_barrier(struct proof *p);
 
-/* ---- smt.c, solver.c ---- */
+/* ---- smt.c, smt_int.c, solver.c ---- */
 
 /* Writes the negation of an obligation in SMT-LIB. Returns false if a value may not fit 64 bits. */
 bool smt_write(const struct terms *t, const struct obligation *o, const term *vars, unsigned nvars, struct text *out);
+/* The same in integers. Only the answer that it is unsatisfiable counts. Returns false if it cannot be written. */
+bool smt_write_int(const struct terms *t, const struct obligation *o, struct text *out);
 enum solver_answer { SOLVER_UNSAT, SOLVER_SAT, SOLVER_UNKNOWN, SOLVER_MISSING };
 /* Asks a solver within `seconds`. If the answer is SOLVER_SAT, stores the values of the nvars variables that the text asks for. */
 enum solver_answer solver_ask(const char *program, const char *text, unsigned seconds, int64_t *value, unsigned nvars);

@@ -103,8 +103,9 @@ term obligation_rank(struct proof *p, struct obligation *o, term x)
 
 /* ---- trials ---- */
 
-#define TRIAL_SIZES 11u
-#define LARGE_SIZE 20u /* where choices that are right by chance at smaller sizes are wrong */
+/* At the last two, choices are wrong that are right by chance at smaller sizes. */
+static const int64_t trial_sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20, 29 };
+#define LARGE_SIZES 2u
 #define TRIAL_STEPS 40000u
 
 /* Trials of values at small sizes. fn is called for values that meet the conditions, and returns true to end the trials. */
@@ -139,15 +140,15 @@ static bool try_frames(struct trials *t, unsigned at)
 	return false;
 }
 
-/* Tries values at each size up to TRIAL_SIZES, and at LARGE_SIZE if `large` is set, up to a limit of steps for each. */
+/* Tries values at each size, the large ones too if `large` is set, up to a limit of steps for each. */
 static void try_sizes(struct proof *p, const struct obligation *o, bool large, bool (*fn)(struct trials *, void *), void *arg)
 {
 	struct trials t = { .p = p, .o = o, .fn = fn, .arg = arg, .value = mem_calloc(p->t.vars.n + 1, sizeof(int64_t)) };
 
 	if (!t.value)
 		longjmp(p->stop, 1);
-	for (int64_t size = 1; size <= (large ? LARGE_SIZE : TRIAL_SIZES); size += size == TRIAL_SIZES ? LARGE_SIZE - size : 1) {
-		t.value[term_at(&p->t, p->s.p)->num] = size;
+	for (size_t i = 0; i < sizeof trial_sizes / sizeof *trial_sizes - (large ? 0 : LARGE_SIZES); i++) {
+		t.value[term_at(&p->t, p->s.p)->num] = trial_sizes[i];
 		t.steps = 0;
 		if (try_frames(&t, 0) && t.steps <= TRIAL_STEPS)
 			break;
@@ -254,7 +255,7 @@ term obligation_cover(struct proof *p, const struct obligation *o, const term *c
 /* ---- proofs ---- */
 
 /* Keeps the text of an obligation in the directory of --smt. */
-static void keep_text(struct proof *p, const struct obligation *o, const char *text)
+static void keep_text(struct proof *p, const struct obligation *o, const char *kind, const char *text)
 {
 	const uint32_t line = p->b->lines ? p->b->lines[o->insn] : 0;
 	char path[512];
@@ -262,7 +263,7 @@ static void keep_text(struct proof *p, const struct obligation *o, const char *t
 
 	if (!p->asked->dir)
 		return;
-	snprintf(path, sizeof path, "%s/%03" PRIu32 "%s.smt2", p->asked->dir, ++p->number, p->in_place ? "-inplace" : "");
+	snprintf(path, sizeof path, "%s/%03" PRIu32 "%s%s.smt2", p->asked->dir, p->number, p->in_place ? "-inplace" : "", kind);
 	f = fopen(path, "w");
 	if (!f)
 		proof_stop(p, o->insn, "%s cannot be written", path);
@@ -328,7 +329,8 @@ static void keep_obligation(struct proof *p, const struct obligation *o)
 	if (!s)
 		return;
 	p->out->hash += bin_sum64(s, strlen(s));
-	keep_text(p, o, s);
+	p->number++;
+	keep_text(p, o, "", s);
 	free(s);
 }
 
@@ -343,6 +345,32 @@ static enum solver_answer ask_about(struct proof *p, const struct obligation *o,
 	a = ask_solver(p, s, value, 2);
 	free(s);
 	return a;
+}
+
+/* True if a solver proves an obligation in integers, which takes no time or is in vain. */
+static bool prove_in_integers(struct proof *p, const struct obligation *o)
+{
+	static const char *const programs[] = { "z3", "cvc5" };
+	struct text text = { 0 };
+	enum solver_answer a = SOLVER_MISSING;
+	char *s;
+
+	if (!smt_write_int(&p->t, o, &text)) {
+		free(text.at);
+		if (text.err)
+			longjmp(p->stop, 1);
+		return false;
+	}
+	if (text_take(&text, &s))
+		longjmp(p->stop, 1);
+	if (p->asked->solver)
+		a = solver_ask(p->asked->solver, s, 2, NULL, 0);
+	for (unsigned i = 0; i < 2 && !p->asked->solver && a == SOLVER_MISSING; i++)
+		a = solver_ask(programs[i], s, 2, NULL, 0);
+	if (a == SOLVER_UNSAT)
+		keep_text(p, o, "-integers", s);
+	free(s);
+	return a == SOLVER_UNSAT;
 }
 
 /* Finds a counterexample at a size that can be verified, if there is one, and ends the proof. */
@@ -364,6 +392,8 @@ static void prove_asking(struct proof *p, const struct obligation *o)
 	enum solver_answer a;
 
 	keep_obligation(p, o);
+	if (prove_in_integers(p, o))
+		return;
 	a = ask_about(p, o, SITES_MOST_RANKS, value);
 	if (a == SOLVER_SAT)
 		report_least(p, o, value);

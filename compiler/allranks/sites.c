@@ -2,6 +2,7 @@
  * Translates parametric programs to sites. The program is executed once with terms in place of numbers. Both ways of a branch
  * are executed; afterwards a register holds a choice. The body of a loop is executed twice: first with unknown values, which
  * shows how registers change from one iteration to the next, then with the values that follow from this for any iteration. */
+#include "compiler/allranks/loops.h"
 #include "compiler/allranks/parts.h"
 
 #include "format/check.h"
@@ -21,6 +22,7 @@ struct walk {
 	struct frame frame[MOST_FRAMES];
 	unsigned nframes;
 	VEC(term) calls; /* labels of the calls that are being executed */
+	VEC(term) unknown; /* variables for values that loops change; they may differ from rank to rank and from iteration to iteration */
 	bool inplace;
 	term divisor; /* number of parts into which the program divides count elements, if that stopped the walk; or TERM_NONE */
 	unsigned dry; /* more than 0: the walk only finds out how registers change */
@@ -54,6 +56,21 @@ static void *copy_of(struct walk *w, const void *from, size_t size)
 	if (!out)
 		stop_memory(w);
 	return size ? memcpy(out, from, size) : out;
+}
+
+/* True if a term has a value that a loop changes in a way that is not known. */
+static bool is_unknown(const struct walk *w, term x)
+{
+	for (size_t i = 0; i < w->unknown.n; i++)
+		if (term_has(w->t, x, w->unknown.at[i]))
+			return true;
+	return false;
+}
+
+static void refuse_unknown(struct walk *w, uint32_t insn, term x)
+{
+	if (is_unknown(w, x))
+		stop_walk(w, insn, "a value that a loop changes in a way that is not understood");
 }
 
 static struct path copy_path(struct walk *w)
@@ -260,6 +277,10 @@ static void emit_site(struct walk *w, uint32_t insn, const struct bin_tmpl *t, b
 	x.peer = reg_of(w, t->peer);
 	x.tag = reg_of(w, t->tag);
 	x.level = reg_of(w, t->level);
+	if (is_unknown(w, x.level)) { /* it orders no ops; proofs take it for a guess only */
+		x.level = term_num(tt, 0);
+		x.any_level = true;
+	}
 	if (bin_is_message(t->kind)) {
 		if (term_has(tt, x.peer, w->s->count))
 			stop_walk(w, insn, "the peer depends on count");
@@ -670,19 +691,6 @@ static uint32_t walk_branch(struct walk *w, uint32_t i, uint32_t to)
 
 /* ---- loops ---- */
 
-#define MOST_CHANGED 48u
-
-/* The registers that change in a loop. */
-struct changes {
-	uint16_t reg[MOST_CHANGED];
-	term var[MOST_CHANGED]; /* variable that stands for the value at the start of an iteration */
-	term next[MOST_CHANGED]; /* value at its end, as a term over these variables */
-	term first[MOST_CHANGED]; /* value before the loop */
-	term closed[MOST_CHANGED]; /* value at the start of iteration `turn`, or TERM_NONE if it is not known */
-	unsigned n;
-	term turn; /* variable for the number of an iteration, from 0 on */
-};
-
 static bool sets_register(int op)
 {
 	const bool other = op == BIN_END || op == BIN_JMP || op == BIN_JZ || op == BIN_JNZ || op == BIN_BUFSIZE ||
@@ -715,107 +723,6 @@ static void find_changes(struct walk *w, uint32_t from, uint32_t to, struct chan
 	c->turn = term_var(w->t, "turn", 0, TERM_MOST);
 }
 
-/* True if the term has none of the variables of changing registers. */
-static bool is_steady(const struct walk *w, const struct changes *c, term x)
-{
-	for (unsigned i = 0; i < c->n; i++)
-		if (term_has(w->t, x, c->var[i]))
-			return false;
-	return true;
-}
-
-static term at_turn(struct walk *w, const struct changes *c, term x, term turn)
-{
-	struct term_map m = { 0 };
-
-	term_map_add(&m, c->turn, turn);
-	return term_subst(w->t, x, &m);
-}
-
-/* Finds the value of a register that changes by a fixed amount in each iteration, perhaps with a remainder taken. */
-static term close_step(struct walk *w, const struct changes *c, unsigned i)
-{
-	struct terms *t = w->t;
-	const struct term_node n = *term_at(t, c->next[i]);
-	const bool mod = n.op == BIN_MOD && is_steady(w, c, n.b);
-	const term step = term_sub(t, mod ? n.a : c->next[i], c->var[i]);
-	term out;
-
-	if (!is_steady(w, c, step))
-		return TERM_NONE;
-	out = term_add(t, c->first[i], term_apply(t, BIN_MUL, c->turn, step));
-	return mod ? term_apply(t, BIN_MOD, out, n.b) : out;
-}
-
-/* Finds the value of a register that each iteration computes anew from registers whose values are known. */
-static term close_derived(struct walk *w, const struct changes *c, unsigned i)
-{
-	struct term_map m = { 0 };
-	term out;
-
-	for (unsigned k = 0; k < c->n; k++)
-		if (c->closed[k] != TERM_NONE)
-			term_map_add(&m, c->var[k], at_turn(w, c, c->closed[k], term_sub(w->t, c->turn, term_num(w->t, 1))));
-	out = term_subst(w->t, c->next[i], &m);
-	return is_steady(w, c, out) ? out : TERM_NONE;
-}
-
-/* Finds the values of registers at the start of any iteration. What is found is right by induction: it is the value before the
- * loop for iteration 0, and an iteration leads from each value to the next. */
-static void close_changes(struct walk *w, struct changes *c)
-{
-	const term zero = term_num(w->t, 0);
-	bool more = true;
-
-	while (more) {
-		more = false;
-		for (unsigned i = 0; i < c->n; i++) {
-			term x = c->closed[i] == TERM_NONE ? close_step(w, c, i) : TERM_NONE;
-
-			if (c->closed[i] == TERM_NONE && x == TERM_NONE)
-				x = close_derived(w, c, i);
-			if (x == TERM_NONE || at_turn(w, c, x, zero) != c->first[i])
-				continue;
-			c->closed[i] = x;
-			more = true;
-		}
-	}
-}
-
-/* Describes the loop whose variable is register number i of c: it goes on while `test` is true. Returns false if this
- * register is not the variable. */
-static bool is_counter(struct walk *w, const struct changes *c, unsigned i, term test, struct frame *f, term *turn)
-{
-	struct terms *t = w->t;
-	const struct term_node n = *term_at(t, test);
-	const term d = term_sub(t, c->next[i], c->var[i]);
-	int64_t step;
-
-	if (n.op != BIN_LE || !term_is_num(t, d, &step) || step == 0)
-		return false;
-	const term limit = step > 0 ? n.b : n.a, k = step > 0 ? n.a : n.b;
-
-	if (k != c->next[i] || !is_steady(w, c, limit))
-		return false;
-	f->down = step < 0;
-	f->lo = step > 0 ? c->first[i] : limit;
-	f->hi = step > 0 ? limit : c->first[i];
-	if (step == 1 || step == -1) {
-		f->var = term_var(t, "k", term_at(t, f->lo)->lo, term_at(t, f->hi)->hi);
-		t->vars.at[term_at(t, f->var)->num].below = f->hi == term_sub(t, w->s->p, term_num(t, 1)) ? w->s->p : TERM_NONE;
-		*turn = step > 0 ? term_sub(t, f->var, f->lo) : term_sub(t, f->hi, f->var);
-	} else { /* the variable of the frame is the number of the iteration */
-		const term span = term_sub(t, f->hi, f->lo);
-
-		f->hi = term_apply(t, BIN_DIV, span, term_num(t, step > 0 ? step : -step));
-		f->lo = term_num(t, 0);
-		f->down = false;
-		f->var = *turn = term_var(t, "k", 0, term_at(t, f->hi)->hi < 0 ? 0 : term_at(t, f->hi)->hi);
-	}
-	f->cond = TERM_NONE;
-	return true;
-}
-
 /* Walks the body of a loop once with variables in all registers that change. Returns the condition of the loop. */
 static term walk_dry(struct walk *w, uint32_t from, uint32_t test, uint32_t back, struct changes *c)
 {
@@ -833,6 +740,19 @@ static term walk_dry(struct walk *w, uint32_t from, uint32_t test, uint32_t back
 	return w->reg[w->b->code[back].a];
 }
 
+/* Returns the value of a register at the start of an iteration; if it is not known, a variable with its bounds. */
+static term value_at(struct walk *w, const struct changes *c, unsigned i, term turn)
+{
+	term x;
+
+	if (c->closed[i] != TERM_NONE)
+		return changes_at(w->t, c, i, turn);
+	x = term_var(w->t, "x", c->lo[i], c->hi[i]);
+	if (VEC_PUSH(&w->unknown, x))
+		stop_memory(w);
+	return x;
+}
+
 static void walk_loop(struct walk *w, uint32_t i, uint32_t back)
 {
 	const uint32_t test = (uint32_t)w->b->code[i].imm;
@@ -845,7 +765,7 @@ static void walk_loop(struct walk *w, uint32_t i, uint32_t back)
 	find_changes(w, i + 1, back, &c);
 	go = walk_dry(w, i + 1, test, back, &c);
 	for (unsigned k = 0; k < c.n && f.var == TERM_NONE; k++)
-		if (!is_counter(w, &c, k, go, &f, &turn))
+		if (!changes_counter(w->s, &c, k, go, &f, &turn))
 			f.var = TERM_NONE;
 	if (f.var == TERM_NONE)
 		stop_walk(w, i, "a loop that does not count");
@@ -854,17 +774,17 @@ static void walk_loop(struct walk *w, uint32_t i, uint32_t back)
 		return;
 	if ((term_has(w->t, f.lo, w->s->count) || term_has(w->t, f.hi, w->s->count)) && !w->dry)
 		stop_walk(w, i, "the ends of a loop depend on count");
-	close_changes(w, &c);
+	changes_close(w->t, &c);
+	changes_bound(w->t, &c, term_at(w->t, term_sub(w->t, f.hi, f.lo))->hi + 1);
 	f.loop = ++w->s->loops;
 	for (unsigned k = 0; k < c.n; k++)
-		w->reg[c.reg[k]] = c.closed[k] == TERM_NONE ? c.var[k] : at_turn(w, &c, c.closed[k], turn);
+		w->reg[c.reg[k]] = value_at(w, &c, k, turn);
 	push_frame(w, i, f);
 	walk_range(w, i + 1, test);
 	w->nframes--;
 	turn = term_apply(w->t, BIN_MAX, term_add(w->t, term_sub(w->t, f.hi, f.lo), term_num(w->t, 1)), term_num(w->t, 0));
 	for (unsigned k = 0; k < c.n; k++) /* a register has the value that it would have in the next iteration */
-		w->reg[c.reg[k]] = c.closed[k] == TERM_NONE ? term_var(w->t, "left", -TERM_MOST, TERM_MOST) :
-							      at_turn(w, &c, c.closed[k], turn);
+		w->reg[c.reg[k]] = value_at(w, &c, k, turn);
 }
 
 /* ---- programs ---- */
@@ -911,6 +831,69 @@ static void walk_program(struct walk *w, uint32_t start)
 	walk_range(w, start + 1, load - 1);
 }
 
+static void refuse_in_path(struct walk *w, uint32_t insn, const struct path *p)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->frame[i].var == TERM_NONE) {
+			refuse_unknown(w, insn, p->frame[i].cond);
+		} else {
+			refuse_unknown(w, insn, p->frame[i].lo);
+			refuse_unknown(w, insn, p->frame[i].hi);
+		}
+}
+
+static void refuse_in_op(struct walk *w, const struct site *x)
+{
+	const term part[] = { x->peer, x->tag, x->len, x->phase, x->key };
+
+	refuse_in_path(w, x->insn, &x->path);
+	for (unsigned i = 0; i < sizeof part / sizeof *part; i++)
+		refuse_unknown(w, x->insn, part[i]);
+	for (unsigned i = 0; i < bin_nranges(x->kind); i++)
+		refuse_unknown(w, x->insn, x->range[i].off);
+	for (unsigned i = 0; i < x->ncalls; i++)
+		refuse_unknown(w, x->insn, x->calls[i]);
+}
+
+/* Stops if anything that proofs are about has a value that is not known: two executions would seem to have the same. */
+static void refuse_all_unknown(struct walk *w)
+{
+	const struct sites *s = w->s;
+
+	for (size_t i = 0; i < s->ops.n; i++)
+		refuse_in_op(w, &s->ops.at[i]);
+	for (size_t i = 0; i < s->calls.n; i++) {
+		refuse_in_path(w, s->calls.at[i].insn, &s->calls.at[i].path);
+		refuse_unknown(w, s->calls.at[i].insn, s->calls.at[i].key);
+	}
+	for (size_t i = 0; i < s->deps.n; i++) {
+		refuse_in_path(w, s->deps.at[i].insn, &s->deps.at[i].path);
+		refuse_unknown(w, s->deps.at[i].insn, s->deps.at[i].op);
+		refuse_unknown(w, s->deps.at[i].insn, s->deps.at[i].on);
+	}
+	for (size_t i = 0; i < s->checks.n; i++) {
+		refuse_in_path(w, s->checks.at[i].insn, &s->checks.at[i].path);
+		refuse_unknown(w, s->checks.at[i].insn, s->checks.at[i].cond);
+	}
+	for (size_t i = 0; i < s->gets.n; i++) {
+		const struct site_gets *g = &s->gets.at[i];
+		const term part[] = { g->rank, g->len, g->to.off, g->from.off };
+
+		refuse_in_path(w, g->insn, &g->path);
+		for (unsigned k = 0; k < sizeof part / sizeof *part; k++)
+			refuse_unknown(w, g->insn, part[k]);
+	}
+	for (size_t i = 0; i < s->asserts.n; i++)
+		refuse_unknown(w, 0, s->asserts.at[i]);
+	for (uint32_t i = 0; i < w->b->nbuffers; i++)
+		refuse_unknown(w, 0, s->size[i]);
+	if (s->inplace.any) {
+		refuse_unknown(w, 0, s->inplace.cond);
+		refuse_unknown(w, 0, s->inplace.at.off);
+		refuse_unknown(w, 0, s->inplace.len);
+	}
+}
+
 void sites_begin(struct sites *s, struct terms *t, struct arena *store)
 {
 	const int64_t most = SITES_MOST_RANKS;
@@ -946,6 +929,7 @@ static int try_walk(struct walk *w, bool result)
 	w->reg[1] = s->p;
 	w->reg[2] = s->count;
 	walk_program(w, result ? b->meta->result : 0);
+	refuse_all_unknown(w);
 	return 0;
 }
 
@@ -967,6 +951,7 @@ int sites_translate(struct sites *s, const struct bin *b, bool inplace, bool res
 
 	s->t->nomem = nomem;
 	VEC_FREE(&w.calls);
+	VEC_FREE(&w.unknown);
 	if (!err || w.divisor == TERM_NONE)
 		return -err;
 	sites_fini(s);

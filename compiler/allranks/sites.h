@@ -33,6 +33,7 @@ struct site {
 	uint32_t seq; /* position in the program; sites that replace each other have the same */
 	uint8_t kind; /* enum bin_kind */
 	term peer, tag, level, len;
+	bool any_level; /* the level is not known, and 0 stands for it */
 	term phase; /* position of the first part of each range in its block; 0 if there are no parts */
 	struct site_range range[2];
 	term key; /* the label with its indices, or TERM_NONE */

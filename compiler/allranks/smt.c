@@ -4,24 +4,16 @@
  * A function that bit-vectors do not have, such as the remainder by a variable, is written for the arguments that occur in
  * practice. For all other arguments its value is a constant without a definition, so that the text allows more values than the
  * term has. A proof of the text is then still a proof of the obligation. */
-#include "compiler/allranks/proof.h"
+#include "compiler/allranks/smt.h"
 
 #include "format/arith.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-struct writer {
-	const struct terms *t;
-	struct text *out;
-	unsigned width;
-	bool *used; /* for each node, true if it occurs */
-	bool wide; /* true if a value may need more than 64 bits */
-};
-
 /* ---- occurrence and width ---- */
 
-static void mark_term(struct writer *w, term x)
+void smt_mark(struct writer *w, term x)
 {
 	const struct term_node *n;
 
@@ -30,11 +22,11 @@ static void mark_term(struct writer *w, term x)
 	n = term_at(w->t, x);
 	w->used[x] = true;
 	if (n->op == TERM_VAR) {
-		mark_term(w, w->t->vars.at[n->num].below);
+		smt_mark(w, w->t->vars.at[n->num].below);
 	} else if (n->op != TERM_NUM) {
-		mark_term(w, n->a);
-		mark_term(w, n->b);
-		mark_term(w, n->c);
+		smt_mark(w, n->a);
+		smt_mark(w, n->b);
+		smt_mark(w, n->c);
 	}
 }
 
@@ -67,15 +59,14 @@ static void find_width(struct writer *w)
 
 /* ---- references ---- */
 
-/* True if the node is written as a Bool. */
-static bool is_bool(const struct writer *w, term x)
+bool smt_is_bool(const struct writer *w, term x)
 {
 	const struct term_node *n = term_at(w->t, x);
 
 	if (n->op == TERM_ITE)
-		return is_bool(w, n->b) && is_bool(w, n->c);
+		return smt_is_bool(w, n->b) && smt_is_bool(w, n->c);
 	if (n->op == BIN_BAND || n->op == BIN_BOR)
-		return is_bool(w, n->a) && is_bool(w, n->b);
+		return smt_is_bool(w, n->a) && smt_is_bool(w, n->b);
 	return n->op == BIN_EQ || n->op == BIN_LT || n->op == BIN_LE || n->op == BIN_NOT;
 }
 
@@ -83,7 +74,12 @@ static void write_num(struct writer *w, int64_t x)
 {
 	const uint64_t mask = w->width == 64 ? UINT64_MAX : ((uint64_t)1 << w->width) - 1;
 
-	text_add(w->out, "(_ bv%" PRIu64 " %u)", (uint64_t)x & mask, w->width);
+	if (!w->width && x < 0)
+		text_add(w->out, "(- %" PRIu64 ")", -(uint64_t)x);
+	else if (!w->width)
+		text_add(w->out, "%" PRId64, x);
+	else
+		text_add(w->out, "(_ bv%" PRIu64 " %u)", (uint64_t)x & mask, w->width);
 }
 
 static void write_int(struct writer *w, term x)
@@ -92,7 +88,7 @@ static void write_int(struct writer *w, term x)
 
 	if (n->op == TERM_NUM) {
 		write_num(w, n->num);
-	} else if (is_bool(w, x)) {
+	} else if (smt_is_bool(w, x)) {
 		text_add(w->out, "(ite b%u ", x);
 		write_num(w, 1);
 		text_add(w->out, " ");
@@ -103,13 +99,13 @@ static void write_int(struct writer *w, term x)
 	}
 }
 
-static void write_bool(struct writer *w, term x)
+void smt_bool(struct writer *w, term x)
 {
 	const struct term_node *n = term_at(w->t, x);
 
 	if (n->op == TERM_NUM) {
 		text_add(w->out, n->num ? "true" : "false");
-	} else if (is_bool(w, x)) {
+	} else if (smt_is_bool(w, x)) {
 		text_add(w->out, "b%u", x);
 	} else {
 		text_add(w->out, "(distinct t%u ", x);
@@ -118,9 +114,7 @@ static void write_bool(struct writer *w, term x)
 	}
 }
 
-/* Writes a form in which %i stands for an integer term, %b for a Bool, %n for a number and %u for the undefined constant of
- * term `self`. Arguments follow in an array. */
-static void write_form(struct writer *w, term self, const char *form, const int64_t *arg)
+void smt_form(struct writer *w, term self, const char *form, const int64_t *arg)
 {
 	for (; *form; form++) {
 		if (*form != '%') {
@@ -133,12 +127,12 @@ static void write_form(struct writer *w, term self, const char *form, const int6
 		else if (*form == 'i')
 			write_int(w, (term)*arg++);
 		else if (*form == 'b')
-			write_bool(w, (term)*arg++);
+			smt_bool(w, (term)*arg++);
 		else
 			write_num(w, *arg++);
 	}
 }
-#define FORM(self, form, ...) write_form(w, self, form, (const int64_t[]){ __VA_ARGS__, 0 })
+#define FORM(self, form, ...) smt_form(w, self, form, (const int64_t[]){ __VA_ARGS__, 0 })
 
 /* Declares a constant without a definition. */
 static void declare_free(struct writer *w, const char *prefix, term x)
@@ -268,7 +262,7 @@ static const char *form_of(int op)
 
 static void define_value(struct writer *w, term x, const struct term_node *n)
 {
-	const bool bits = is_bool(w, x);
+	const bool bits = smt_is_bool(w, x);
 
 	text_add(w->out, "(define-fun %c%u () ", bits ? 'b' : 't', x);
 	if (bits)
@@ -350,33 +344,46 @@ static void ask_values(struct writer *w, const term *vars, unsigned nvars)
 	text_add(w->out, "))\n");
 }
 
-bool smt_write(const struct terms *t, const struct obligation *o, const term *vars, unsigned nvars, struct text *out)
+bool smt_begin(struct writer *w, const struct terms *t, const struct obligation *o, const term *vars, unsigned nvars, struct text *out)
 {
-	struct writer w = { .t = t, .out = out, .used = mem_calloc(t->v.n, sizeof *w.used) };
-
-	if (!w.used) {
+	*w = (struct writer){ .t = t, .out = out, .used = mem_calloc(t->v.n, sizeof *w->used) };
+	if (!w->used) {
 		out->err = -ERR_NOMEM;
 		return false;
 	}
 	for (unsigned i = 0; i < o->n; i++)
-		mark_term(&w, o->frame[i].cond);
+		smt_mark(w, o->frame[i].cond);
 	for (unsigned i = 0; i < nvars; i++)
-		mark_term(&w, vars[i]);
-	mark_term(&w, o->goal);
+		smt_mark(w, vars[i]);
+	smt_mark(w, o->goal);
+	return true;
+}
+
+void smt_end(struct writer *w, const struct obligation *o)
+{
+	for (unsigned i = 0; i < o->n; i++) {
+		text_add(w->out, "(assert ");
+		smt_bool(w, o->frame[i].cond);
+		text_add(w->out, ")\n");
+	}
+	text_add(w->out, "(assert (not ");
+	smt_bool(w, o->goal);
+	text_add(w->out, "))\n(check-sat)\n");
+	free(w->used);
+}
+
+bool smt_write(const struct terms *t, const struct obligation *o, const term *vars, unsigned nvars, struct text *out)
+{
+	struct writer w;
+
+	if (!smt_begin(&w, t, o, vars, nvars, out))
+		return false;
 	find_width(&w);
 	text_add(out, "(set-option :produce-models true)\n(set-logic QF_BV)\n");
 	for (term x = 0; x < t->v.n && !w.wide; x++)
 		if (w.used[x])
 			define_node(&w, x);
-	for (unsigned i = 0; i < o->n && !w.wide; i++) {
-		text_add(out, "(assert ");
-		write_bool(&w, o->frame[i].cond);
-		text_add(out, ")\n");
-	}
-	text_add(out, "(assert (not ");
-	write_bool(&w, o->goal);
-	text_add(out, "))\n(check-sat)\n");
+	smt_end(&w, o);
 	ask_values(&w, vars, nvars);
-	free(w.used);
 	return !w.wide;
 }
