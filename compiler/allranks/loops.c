@@ -156,8 +156,7 @@ static term next_term(struct terms *t, const struct changes *c, unsigned i)
 	struct term_map m = { 0 };
 
 	for (unsigned k = 0; k < c->n; k++)
-		term_map_add(&m, c->var[k],
-			     c->closed[k] == TERM_NONE ? term_var(t, "x", c->lo[k], c->hi[k]) : c->closed[k]);
+		term_map_add(&m, c->var[k], c->closed[k] == TERM_NONE ? term_var(t, "x", c->lo[k], c->hi[k]) : c->closed[k]);
 	return term_subst(t, c->next[i], &m);
 }
 

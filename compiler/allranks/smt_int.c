@@ -101,16 +101,16 @@ static void define_flip(struct writer *w, term x, term a, term e)
 /* If a is below another power 2^f that is no less, so is the end of its aligned group. */
 static void relate_mod_power(struct writer *w, const struct bit_op *m, term f)
 {
-	FORM(f, "(assert (=> (and (<= %n %i) (<= %i %i) (<= %n %i) (< %i %u)) (<= (+ (- %i %i) ", 0, m->e, m->e, f, 0, m->a, m->a, m->a,
-	     m->x);
+	FORM(f, "(assert (=> (and (<= %n %i) (<= %i %i) (<= %n %i) (< %i %u)) (<= (+ (- %i %i) ", 0, m->e, m->e, f, 0, m->a, m->a,
+	     m->a, m->x);
 	FORM(m->e, "%u) ", 0);
 	FORM(f, "%u)))\n", 0);
 }
 
 static void relate_flip_power(struct writer *w, const struct bit_op *x, term f)
 {
-	FORM(f, "(assert (=> (and (<= %n %i) (< %i %i) (<= %n %i) (< %i %u)) (and (< %i %u) (<= (+ %i ", 0, x->e, x->e, f, 0, x->a,
-	     x->a, x->x, x->x);
+	FORM(f, "(assert (=> (and (<= %n %i) (< %i %i) (<= %n %i) (< %i %u)) (and (< %i %u) (<= (+ %i ", 0, x->e, x->e, f, 0,
+	     x->a, x->a, x->x, x->x);
 	FORM(x->e, "%u (- ", 0);
 	FORM(x->x, "%u)) ", 0);
 	FORM(f, "%u))))\n", 0);
@@ -123,8 +123,8 @@ static void relate_mods(struct writer *w, const struct bit_op *x, const struct b
 	int64_t k, j;
 
 	for (unsigned way = 0; way < 2; way++, low = y, high = x) { /* the lower group is a part of the higher one */
-		FORM(low->e, "(assert (=> (and (= %i %i) (<= %n %i) (<= %i %i)) (and (<= %i %i) (<= (+ %i %u) (+ %i ", x->a, y->a, 0,
-		     low->e, low->e, high->e, low->x, high->x, high->x, low->x);
+		FORM(low->e, "(assert (=> (and (= %i %i) (<= %n %i) (<= %i %i)) (and (<= %i %i) (<= (+ %i %u) (+ %i ", x->a, y->a,
+		     0, low->e, low->e, high->e, low->x, high->x, high->x, low->x);
 		FORM(high->e, "%u)))))\n", 0);
 	}
 	if (exponent_base(w->t, x->e, &k) != exponent_base(w->t, y->e, &j) || (k - j != 1 && j - k != 1))
@@ -141,42 +141,64 @@ static void relate_flips(struct writer *w, const struct bit_op *x, const struct 
 	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i)) (= %i %i)))\n", x->a, y->a, x->e, y->e, x->x, y->x);
 	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i)) (= %i %i)))\n", x->x, y->a, x->e, y->e, y->x, x->a);
 	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i)) (= %i %i)))\n", y->x, x->a, x->e, y->e, x->x, y->a);
-	FORM(y->x, "(assert (=> (and (<= %n %i) (= %i %i) (= %i (- %i %u))) (= %i (- %i %u))))\n", 0, x->e, x->e, y->e, x->a, y->a,
-	     x->x, y->x);
-	FORM(x->x, "(assert (=> (and (<= %n %i) (= %i %i) (= %i (- %i %u))) (= %i (- %i %u))))\n", 0, x->e, x->e, y->e, y->a, x->a,
-	     y->x, x->x);
+	FORM(y->x, "(assert (=> (and (<= %n %i) (= %i %i) (= %i (- %i %u))) (= %i (- %i %u))))\n", 0, x->e, x->e, y->e, x->a,
+	     y->a, x->x, y->x);
+	FORM(x->x, "(assert (=> (and (<= %n %i) (= %i %i) (= %i (- %i %u))) (= %i (- %i %u))))\n", 0, x->e, x->e, y->e, y->a,
+	     x->a, y->x, x->x);
 }
 
 /* An exclusive or and a remainder: of the same number, or a remainder of the exclusive or. */
 static void relate_flip_mod(struct writer *w, const struct bit_op *x, const struct bit_op *m)
 {
 	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i) (<= %n %i)) (= %u %i)))\n", x->a, m->a, x->e, m->e, 0, x->e, m->x);
-	FORM(x->x, "(assert (=> (and (= %i (- %i %i)) (= %i %i) (<= %n %i)) (= %u %n)))\n", x->a, m->a, m->x, x->e, m->e, 0, x->e, 0);
+	FORM(x->x, "(assert (=> (and (= %i (- %i %i)) (= %i %i) (<= %n %i)) (= %u %n)))\n", x->a, m->a, m->x, x->e, m->e, 0, x->e,
+	     0);
 	/* a bit that is set adds to what is above the bits below */
-	FORM(x->e, "(assert (=> (and (= %i %i) (= %i %i) (<= %n %i) (<= %n %i) (< %i %i)) (<= (+ %i %u) %i)))\n", x->a, m->a, x->e, m->e,
-	     0, x->e, 0, x->a, x->x, x->a, m->x, x->a);
+	FORM(x->e, "(assert (=> (and (= %i %i) (= %i %i) (<= %n %i) (<= %n %i) (< %i %i)) (<= (+ %i %u) %i)))\n", x->a, m->a,
+	     x->e, m->e, 0, x->e, 0, x->a, x->x, x->a, m->x, x->a);
 	/* the bit that is flipped is the highest one of the remainder */
-	FORM(x->e, "(assert (=> (and (= %i %i) (= %i (+ %i %n)) (<= %n %i)) (= (< %i %i) (<= %u %i))))\n", x->a, m->a, m->e, x->e, 1, 0,
-	     x->e, x->x, x->a, m->x);
+	FORM(x->e, "(assert (=> (and (= %i %i) (= %i (+ %i %n)) (<= %n %i)) (= (< %i %i) (<= %u %i))))\n", x->a, m->a, m->e, x->e,
+	     1, 0, x->e, x->x, x->a, m->x);
 }
 
 /* An exclusive or of a, and a remainder by a higher power of a number in the same group as a: the other group is a part of the group
  * that the remainder is about. */
 static void relate_groups(struct writer *w, const struct bit_op *x, const struct bit_op *m)
 {
-	FORM(x->x, "(assert (=> (and (<= %n %i) (< %i %i) (<= (- %i %u) %i) (< %i (+ (- %i %u) ", 0, x->e, x->e, m->e, x->a, m->a, m->a,
-	     x->a);
+	FORM(x->x, "(assert (=> (and (<= %n %i) (< %i %i) (<= (- %i %u) %i) (< %i (+ (- %i %u) ", 0, x->e, x->e, m->e, x->a, m->a,
+	     m->a, x->a);
 	FORM(x->e, "%u))) (and (<= (- %i %i) (- %i ", m->a, m->x, x->x);
 	FORM(x->x, "%u)) (<= (+ (- %i %u) ", x->x);
 	FORM(x->e, "%u) (+ (- %i %i) ", m->a, m->x);
 	FORM(m->e, "%u)))))\n", 0);
 }
 
+/* l is the highest bit in which a and b differ, the logarithm of max(a xor b, 1). In an exchange by this bit, the group of a meets
+ * that of b. */
+static void relate_distance_flip(struct writer *w, term l, term a, term b, const struct bit_op *x)
+{
+	FORM(x->x, "(assert (=> (and (= %i %i) (distinct %i %i) (<= %n %i) (<= %n %i) (<= (- %i %u) %i) (< %i (+ (- %i %u) ", l,
+	     x->e, a, b, 0, a, 0, b, x->a, a, a, x->a);
+	FORM(x->e, "%u))) (and (<= (- %i ", x->x);
+	FORM(x->x, "%u) %i) (< %i (+ (- %i %u) ", b, b, x->x);
+	FORM(x->e, "%u)))))\n", 0);
+}
+
+/* If b is in the same group as a, they differ only below. */
+static void relate_distance_mod(struct writer *w, term l, term a, term b, const struct bit_op *m)
+{
+	FORM(m->e,
+	     "(assert (=> (and (= %i %i) (distinct %i %i) (<= %n %i) (<= %n %i) (<= %n %i) (<= (- %i %i) %i) (< %i (+ (- %i %i) "
+	     "%u))) ",
+	     m->a, a, a, b, 0, m->e, 0, a, 0, b, a, m->x, b, b, a, m->x);
+	FORM(m->e, "(< %i %i)))\n", l, m->e);
+}
+
 /* x is an exclusive or of a, m a remainder of a, and n one of x. */
 static void relate_flipped(struct writer *w, const struct bit_op *x, const struct bit_op *m, const struct bit_op *n)
 {
-	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i) (= %i %i) (<= %n %i) (<= %i %i)) (= %i %i)))\n", x->a, m->a, n->a, x->x, m->e,
-	     n->e, 0, m->e, m->e, x->e, n->x, m->x);
+	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i) (= %i %i) (<= %n %i) (<= %i %i)) (= %i %i)))\n", x->a, m->a, n->a, x->x,
+	     m->e, n->e, 0, m->e, m->e, x->e, n->x, m->x);
 }
 
 /* ---- definitions ---- */
@@ -227,13 +249,15 @@ static void define_division(struct writer *w, term x, const struct term_node *n)
 	if (term_is_num(w->t, n->b, &k) && k > 0 && k < INT32_MAX)
 		define_by_number(w, x, n, k);
 	else if (n->op == BIN_MOD && is_power(w->t, n->b, &e))
-		FORM(e, "(assert (=> (<= %n %i) (and (<= %n %i) (< %i %u) (=> (<= %n %i) (<= %i %i)) (=> (and (<= %n %i) (< %i %u)) (= %i %i)))))\n",
+		FORM(e,
+		     "(assert (=> (<= %n %i) (and (<= %n %i) (< %i %u) (=> (<= %n %i) (<= %i %i)) (=> (and (<= %n %i) (< %i %u)) "
+		     "(= %i %i)))))\n",
 		     0, e, 0, x, x, 0, n->a, x, n->a, 0, n->a, n->a, x, n->a);
 	else if (n->op == BIN_MOD && term_at(w->t, n->b)->lo >= 0)
 		define_mod(w, x, n);
 	else if (n->op == BIN_DIV && is_power(w->t, n->b, &e))
-		FORM(e, "(assert (=> (and (<= %n %i) (<= %n %i)) (and (<= %n %i) (<= %i %i) (= (= %i %n) (< %i %u)))))\n", 0, e, 0,
-		     n->a, 0, x, x, n->a, x, 0, n->a);
+		FORM(e, "(assert (=> (and (<= %n %i) (<= %n %i)) (and (<= %n %i) (<= %i %i) (= (= %i %n) (< %i %u)))))\n", 0, e,
+		     0, n->a, 0, x, x, n->a, x, 0, n->a);
 }
 
 /* True for a remainder by a power of two, or an exclusive or with one. */
@@ -368,7 +392,8 @@ static void define_node(struct writer *w, term x)
 	case BIN_CEILLOG2:
 		declare_value(w, x);
 		declare_power(w, x);
-		FORM(x, "(assert (=> (<= %n %i) (and (<= %i %u) (or (= %i %n) (< %u (* %n %i))))))\n", 1, n->a, n->a, x, 0, 2, n->a);
+		FORM(x, "(assert (=> (<= %n %i) (and (<= %i %u) (or (= %i %n) (< %u (* %n %i))))))\n", 1, n->a, n->a, x, 0, 2,
+		     n->a);
 		break;
 	case BIN_DIV:
 	case BIN_MOD:
@@ -471,6 +496,42 @@ static void state_facts(struct writer *w, const struct powers *p, const struct b
 	}
 }
 
+/* True for the logarithm of max(a xor b, 1). */
+static bool is_distance(const struct terms *t, term x, term *a, term *b)
+{
+	const struct term_node n = *term_at(t, x);
+	struct term_node most, other;
+	int64_t k;
+
+	if (n.op != BIN_LOG2 || term_at(t, n.a)->op != BIN_MAX)
+		return false;
+	most = *term_at(t, n.a);
+	if (term_is_num(t, most.a, &k))
+		most = (struct term_node){ .a = most.b, .b = most.a };
+	other = *term_at(t, most.a);
+	*a = other.a;
+	*b = other.b;
+	return other.op == BIN_XOR && term_is_num(t, most.b, &k) && k == 1;
+}
+
+static void state_distances(struct writer *w, const struct bits *bits)
+{
+	term a, b;
+
+	for (term x = 0; x < w->t->v.n; x++) {
+		if (!w->used[x] || !is_distance(w->t, x, &a, &b))
+			continue;
+		for (unsigned i = 0; i < bits->nflips; i++) {
+			relate_distance_flip(w, x, a, b, &bits->flip[i]);
+			relate_distance_flip(w, x, b, a, &bits->flip[i]);
+		}
+		for (unsigned i = 0; i < bits->nmods; i++) {
+			relate_distance_mod(w, x, a, b, &bits->mod[i]);
+			relate_distance_mod(w, x, b, a, &bits->mod[i]);
+		}
+	}
+}
+
 bool smt_write_int(const struct terms *t, const struct obligation *o, struct text *out)
 {
 	struct powers powers = { .n = 0 };
@@ -493,8 +554,10 @@ bool smt_write_int(const struct terms *t, const struct obligation *o, struct tex
 			if (powers.at[i] == x && !is_log(t, x))
 				declare_power(&w, x);
 	}
-	if (last && !w.wide)
+	if (last && !w.wide) {
 		state_facts(&w, &powers, &bits);
+		state_distances(&w, &bits);
+	}
 	smt_end(&w, o);
 	return !w.wide;
 }

@@ -208,6 +208,27 @@ static void add_ends(struct proof *p, term x, term var, term *more, unsigned *n)
 		add_solution(p, c.a, var, term_sub(&p->t, c.b, one), more, n);
 }
 
+/* Adds the step in which members exchange by powers of two, x xor 2^k, such that the member of the element's rank is reached. */
+static void add_steps(struct proof *p, term x, term index, term *more, unsigned *n)
+{
+	struct terms *t = &p->t;
+	const struct term_node c = *term_at(t, x);
+	const term part[] = { c.a, c.b, c.c };
+	const struct term_map here = { .from = { p->s.r }, .to = { p->rank }, .n = 1 },
+			      there = { .from = { p->s.r }, .to = { index }, .n = 1 };
+
+	if (c.op == TERM_NUM || c.op == TERM_VAR)
+		return;
+	for (unsigned i = 0; i < 3; i++)
+		if (part[i] != TERM_NONE)
+			add_steps(p, part[i], index, more, n);
+	if (c.op == BIN_XOR && term_at(t, c.b)->op == BIN_POW && *n < MOST_HYPS) {
+		const term other = term_apply(t, BIN_XOR, term_subst(t, c.a, &here), term_subst(t, c.a, &there));
+
+		more[(*n)++] = term_apply(t, BIN_LOG2, term_apply(t, BIN_MAX, other, term_num(t, 1)), TERM_NONE);
+	}
+}
+
 /* Calls add_writer for the guesses of a site. Its first and its last iteration are guesses too. */
 static void guess_writers(struct proof *p, struct writers *w, const struct site *x)
 {
@@ -236,6 +257,8 @@ static void guess_writers(struct proof *p, struct writers *w, const struct site 
 		} else if (term_at(&p->t, x->path.frame[i].cond)->op == BIN_LE) { /* a branch may have the last iteration */
 			more[g.nmore++] = term_subst(&p->t, term_at(&p->t, x->path.frame[i].cond)->b, &here);
 		}
+	if (x->kind == BIN_OP_RECV)
+		add_steps(p, x->peer, w->use->index, more, &g.nmore);
 	instance_guess(p, x, p->rank, &g, add_writer, w);
 }
 
