@@ -213,8 +213,8 @@ for s in $ASKED; do
 done
 if command -v z3 >/dev/null; then
 	if [ "${SWEEP:-}" = all ]; then
-		for s in reduce_binomial gather_binomial barrier_dissemination bcast_trinary; do models "$TMP/$s" $s 1 2 3 5 6 7 8 13 24 100 1000; done
-		for s in allreduce allgather; do models "$TMP/${s}_recursive_doubling" ${s}_recursive_doubling 1 5 13 14 31 1000; done
+		for s in reduce_binomial gather_binomial barrier_dissemination bcast_trinary; do models "$TMP/$s" $s 6 13 100; done
+		for s in allreduce allgather; do models "$TMP/${s}_recursive_doubling" ${s}_recursive_doubling 5 14 1000; done
 	else
 		models "$TMP/scan_binomial" scan_binomial 6 13
 	fi
