@@ -404,8 +404,7 @@ static void free_bound(struct nic_bound *b)
 	free(b);
 }
 
-/* Releases the routes of a block that is unbound and has nothing under way. */
-static void drop_routes(struct nic_bound *b)
+static void forget_routes(struct nic_bound *b)
 {
 	struct route *routes = b->routes;
 
@@ -417,6 +416,12 @@ static void drop_routes(struct nic_bound *b)
 				free_bound(routes[i].to);
 		}
 	free(routes);
+}
+
+/* Releases the routes of a block that is unbound and has nothing under way, and the block. */
+static void drop_routes(struct nic_bound *b)
+{
+	forget_routes(b);
 	free_bound(b);
 }
 
@@ -899,14 +904,11 @@ int nic_bind(struct nic *n, struct nic_port *p, uint64_t off, uint64_t bytes, ui
 	return 0;
 }
 
-int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, uint64_t *gone, char *text, size_t size)
+/* Takes the routes of a block. Returns 0, or -ERR_x with a sentence in `text`. */
+static int take_routes(struct nic *n, struct nic_bound *b, uint64_t *gone, char *text, size_t size)
 {
-	struct nic_bound *b = find_bound(n, name);
-	const struct nic_route *given;
+	const struct nic_route *given = (const void *)((const char *)b->block + b->routes_off);
 
-	if (!b || b->port != p || b->connected)
-		return refuse(text, size, -ERR_STATE, "there is nothing to connect");
-	given = (const void *)((const char *)b->block + b->routes_off);
 	b->routes = mem_calloc(b->nroutes, sizeof *b->routes);
 	if (!b->routes)
 		return refuse(text, size, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
@@ -923,8 +925,21 @@ int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, uint64_t
 		b->routes[i] = (struct route){ .to = to, .queue = given[i].queue, .gets = given[i].gets };
 		to->routes_here++;
 	}
-	b->connected = true;
 	return 0;
+}
+
+int nic_connect(struct nic *n, const struct nic_port *p, uint64_t name, uint64_t *gone, char *text, size_t size)
+{
+	struct nic_bound *b = find_bound(n, name);
+	int err;
+
+	if (!b || b->port != p || b->connected)
+		return refuse(text, size, -ERR_STATE, "there is nothing to connect");
+	err = take_routes(n, b, gone, text, size);
+	if (err)
+		forget_routes(b);
+	b->connected = !err;
+	return err;
 }
 
 int nic_rebind(struct nic *n, const struct nic_port *p, uint64_t name, char *text, size_t size)
