@@ -272,21 +272,23 @@ static void keep_text(struct proof *p, const struct obligation *o, const char *k
 		proof_stop(p, o->insn, "%s cannot be written", path);
 }
 
-/* Asks the solvers in turn, each first for a short time: which of them is quick differs between obligations. */
-static enum solver_answer ask_solver(struct proof *p, const char *text, int64_t *value, unsigned n)
+#define INTEGER_SECONDS 2u
+
+struct turn {
+	const char *program;
+	unsigned seconds; /* at most */
+};
+
+/* Asks solvers in turn, until one knows. If the user has chosen one, it has the time of the last turn. */
+static enum solver_answer ask_in_turns(struct proof *p, const struct turn *turns, unsigned nturns, const char *text,
+				       int64_t *value, unsigned n)
 {
-	static const struct {
-		const char *program;
-		unsigned seconds;
-	} turns[] = { { "cvc5", 3 }, { "z3", 10 }, { "cvc5", UINT_MAX }, { "z3", UINT_MAX } };
-	const unsigned most = p->asked->seconds;
 	enum solver_answer a = SOLVER_MISSING;
 
-	if (p->asked->solver)
-		return solver_ask(p->asked->solver, text, most, value, n);
-	for (unsigned i = 0; i < 4 && a != SOLVER_UNSAT && a != SOLVER_SAT; i++) {
-		const unsigned seconds = turns[i].seconds < most ? turns[i].seconds : most;
-		const enum solver_answer next = solver_ask(turns[i].program, text, seconds, value, n);
+	for (unsigned i = p->asked->solver ? nturns - 1 : 0; i < nturns && a != SOLVER_UNSAT && a != SOLVER_SAT; i++) {
+		const char *program = p->asked->solver ? p->asked->solver : turns[i].program;
+		const unsigned seconds = turns[i].seconds < p->asked->seconds ? turns[i].seconds : p->asked->seconds;
+		const enum solver_answer next = solver_ask(program, text, seconds, value, n);
 
 		a = next == SOLVER_MISSING ? a : next;
 	}
@@ -301,24 +303,31 @@ _Noreturn static void report_false(struct proof *p, const struct obligation *o, 
 	proof_stop(p, o->insn, "%s", o->what);
 }
 
+/* Returns a text to be freed; NULL if it could not be written. */
+static char *take_text(struct proof *p, struct text *text, bool written)
+{
+	char *s;
+
+	if (!written) {
+		free(text->at);
+		if (text->err)
+			longjmp(p->stop, 1);
+		return NULL;
+	}
+	if (text_take(text, &s))
+		longjmp(p->stop, 1);
+	return s;
+}
+
 /* Returns the text of the obligation, for sizes up to `most`, to be freed; NULL if numbers of more than 64 bits may occur. */
 static char *obligation_text(struct proof *p, const struct obligation *o, int64_t most)
 {
 	const term vars[] = { p->s.p, p->s.root };
 	struct obligation limited = *o;
 	struct text text = { 0 };
-	char *s;
 
 	obligation_assume(p, &limited, term_le(&p->t, p->s.p, term_num(&p->t, most)));
-	if (!smt_write(&p->t, &limited, vars, 2, &text)) {
-		free(text.at);
-		if (text.err)
-			longjmp(p->stop, 1);
-		return NULL;
-	}
-	if (text_take(&text, &s))
-		longjmp(p->stop, 1);
-	return s;
+	return take_text(p, &text, smt_write(&p->t, &limited, vars, 2, &text));
 }
 
 /* Adds an obligation to the hash, and keeps its text if that is asked for. */
@@ -337,12 +346,14 @@ static void keep_obligation(struct proof *p, const struct obligation *o)
 /* Asks the solvers about an obligation, for sizes up to `most`. */
 static enum solver_answer ask_about(struct proof *p, const struct obligation *o, int64_t most, int64_t value[2])
 {
+	/* each first for a short time: which of them is quick differs between obligations */
+	static const struct turn turns[] = { { "cvc5", 3 }, { "z3", 10 }, { "cvc5", UINT_MAX }, { "z3", UINT_MAX } };
 	char *s = obligation_text(p, o, most);
 	enum solver_answer a;
 
 	if (!s)
 		proof_stop(p, o->insn, "numbers of more than 64 bits may occur in this obligation: %s", o->what);
-	a = ask_solver(p, s, value, 2);
+	a = ask_in_turns(p, turns, 4, s, value, 2);
 	free(s);
 	return a;
 }
@@ -350,27 +361,18 @@ static enum solver_answer ask_about(struct proof *p, const struct obligation *o,
 /* True if a solver proves an obligation in integers, which takes no time or is in vain. */
 static bool prove_in_integers(struct proof *p, const struct obligation *o)
 {
-	static const char *const programs[] = { "z3", "cvc5" };
+	static const struct turn turns[] = { { "z3", INTEGER_SECONDS }, { "cvc5", INTEGER_SECONDS } };
 	struct text text = { 0 };
-	enum solver_answer a = SOLVER_MISSING;
-	char *s;
+	char *s = take_text(p, &text, smt_write_int(&p->t, o, &text));
+	bool proved;
 
-	if (!smt_write_int(&p->t, o, &text)) {
-		free(text.at);
-		if (text.err)
-			longjmp(p->stop, 1);
+	if (!s)
 		return false;
-	}
-	if (text_take(&text, &s))
-		longjmp(p->stop, 1);
-	if (p->asked->solver)
-		a = solver_ask(p->asked->solver, s, 2, NULL, 0);
-	for (unsigned i = 0; i < 2 && !p->asked->solver && a == SOLVER_MISSING; i++)
-		a = solver_ask(programs[i], s, 2, NULL, 0);
-	if (a == SOLVER_UNSAT)
+	proved = ask_in_turns(p, turns, 2, s, NULL, 0) == SOLVER_UNSAT;
+	if (proved)
 		keep_text(p, o, "-integers", s);
 	free(s);
-	return a == SOLVER_UNSAT;
+	return proved;
 }
 
 /* Finds a counterexample at a size that can be verified, if there is one, and ends the proof. */

@@ -13,7 +13,7 @@
 
 /* ---- occurrence and width ---- */
 
-void smt_mark(struct writer *w, term x)
+static void mark_term(struct writer *w, term x)
 {
 	const struct term_node *n;
 
@@ -22,11 +22,11 @@ void smt_mark(struct writer *w, term x)
 	n = term_at(w->t, x);
 	w->used[x] = true;
 	if (n->op == TERM_VAR) {
-		smt_mark(w, w->t->vars.at[n->num].below);
+		mark_term(w, w->t->vars.at[n->num].below);
 	} else if (n->op != TERM_NUM) {
-		smt_mark(w, n->a);
-		smt_mark(w, n->b);
-		smt_mark(w, n->c);
+		mark_term(w, n->a);
+		mark_term(w, n->b);
+		mark_term(w, n->c);
 	}
 }
 
@@ -126,13 +126,14 @@ void smt_form(struct writer *w, term self, const char *form, const int64_t *arg)
 			text_add(w->out, "u%u", self);
 		else if (*form == 'i')
 			write_int(w, (term)*arg++);
+		else if (*form == 'z')
+			write_num(w, 0);
 		else if (*form == 'b')
 			smt_bool(w, (term)*arg++);
 		else
 			write_num(w, *arg++);
 	}
 }
-#define FORM(self, form, ...) smt_form(w, self, form, (const int64_t[]){ __VA_ARGS__, 0 })
 
 /* Declares a constant without a definition. */
 static void declare_free(struct writer *w, const char *prefix, term x)
@@ -256,37 +257,46 @@ static const char *form_of(int op)
 		return "(bvslt %i %i)";
 	case BIN_LE:
 		return "(bvsle %i %i)";
+	case BIN_BAND:
+		return "(bvand %i %i)";
+	case BIN_BOR:
+		return "(bvor %i %i)";
+	case BIN_MIN:
+		return "(ite (bvslt %i %i) %i %i)";
+	case BIN_MAX:
+		return "(ite (bvsgt %i %i) %i %i)";
+	case BIN_ABS:
+		return "(ite (bvslt %i %z) (bvneg %i) %i)";
+	case BIN_LOWBIT:
+		return "(bvand %i (bvneg %i))";
 	}
 	return NULL;
 }
 
-static void define_value(struct writer *w, term x, const struct term_node *n)
+void smt_define(struct writer *w, term x, const char *form)
 {
+	const struct term_node *n = term_at(w->t, x);
 	const bool bits = smt_is_bool(w, x);
 
 	text_add(w->out, "(define-fun %c%u () ", bits ? 'b' : 't', x);
 	if (bits)
 		text_add(w->out, "Bool ");
-	else
+	else if (w->width)
 		text_add(w->out, "(_ BitVec %u) ", w->width);
-	if (form_of(n->op))
-		FORM(x, form_of(n->op), n->a, n->b);
-	else if (n->op == BIN_NOT)
+	else
+		text_add(w->out, "Int ");
+	if (n->op == BIN_NOT)
 		FORM(x, "(not %b)", n->a);
-	else if (n->op == BIN_BAND || n->op == BIN_BOR)
-		FORM(x,
-		     n->op == BIN_BAND ? bits ? "(and %b %b)" : "(bvand %i %i)" :
-		     bits	       ? "(or %b %b)" :
-					 "(bvor %i %i)",
-		     n->a, n->b);
 	else if (n->op == TERM_ITE)
 		FORM(x, bits ? "(ite %b %b %b)" : "(ite %b %i %i)", n->a, n->b, n->c);
-	else if (n->op == BIN_MIN || n->op == BIN_MAX)
-		FORM(x, n->op == BIN_MIN ? "(ite (bvslt %i %i) %i %i)" : "(ite (bvsgt %i %i) %i %i)", n->a, n->b, n->a, n->b);
-	else if (n->op == BIN_ABS)
-		FORM(x, "(ite (bvslt %i %n) (bvneg %i) %i)", n->a, 0, n->a, n->a);
-	else /* BIN_LOWBIT */
-		FORM(x, "(bvand %i (bvneg %i))", n->a, n->a);
+	else if (bits && n->op == BIN_BAND)
+		FORM(x, "(and %b %b)", n->a, n->b);
+	else if (bits && n->op == BIN_BOR)
+		FORM(x, "(or %b %b)", n->a, n->b);
+	else if (n->op == BIN_ABS || n->op == BIN_LOWBIT)
+		FORM(x, form, n->a, n->a, n->a);
+	else
+		FORM(x, form, n->a, n->b, n->a, n->b);
 	text_add(w->out, ")\n");
 }
 
@@ -331,7 +341,7 @@ static void define_node(struct writer *w, term x)
 		declare_value(w, x, n);
 		break;
 	default:
-		define_value(w, x, n);
+		smt_define(w, x, form_of(n->op));
 	}
 }
 
@@ -344,7 +354,8 @@ static void ask_values(struct writer *w, const term *vars, unsigned nvars)
 	text_add(w->out, "))\n");
 }
 
-bool smt_begin(struct writer *w, const struct terms *t, const struct obligation *o, const term *vars, unsigned nvars, struct text *out)
+bool smt_begin(struct writer *w, const struct terms *t, const struct obligation *o, const term *vars, unsigned nvars,
+	       struct text *out)
 {
 	*w = (struct writer){ .t = t, .out = out, .used = mem_calloc(t->v.n, sizeof *w->used) };
 	if (!w->used) {
@@ -352,10 +363,10 @@ bool smt_begin(struct writer *w, const struct terms *t, const struct obligation 
 		return false;
 	}
 	for (unsigned i = 0; i < o->n; i++)
-		smt_mark(w, o->frame[i].cond);
+		mark_term(w, o->frame[i].cond);
 	for (unsigned i = 0; i < nvars; i++)
-		smt_mark(w, vars[i]);
-	smt_mark(w, o->goal);
+		mark_term(w, vars[i]);
+	mark_term(w, o->goal);
 	return true;
 }
 

@@ -10,8 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define FORM(self, form, ...) smt_form(w, self, form, (const int64_t[]){ __VA_ARGS__, 0 })
-
 /* ---- powers of two ---- */
 
 /* Splits an exponent into a term and a number that is added to it. The term is TERM_NONE if the exponent is a number. */
@@ -315,6 +313,14 @@ static const char *form_of(int op)
 		return "(ite (< %i %i) %i %i)";
 	case BIN_MAX:
 		return "(ite (> %i %i) %i %i)";
+	case BIN_MUL: /* by a number */
+		return "(* %i %i)";
+	case BIN_ABS:
+		return "(ite (< %i %z) (- %i) %i)";
+	case BIN_BAND: /* of 0 and 1 */
+		return "(ite (and %b %b) 1 0)";
+	case BIN_BOR:
+		return "(ite (or %b %b) 1 0)";
 	}
 	return NULL;
 }
@@ -327,33 +333,16 @@ static bool are_bits(const struct terms *t, const struct term_node *n)
 	return a->lo >= 0 && a->hi <= 1 && b->lo >= 0 && b->hi <= 1;
 }
 
-/* Writes what has a definition. Returns false if the operation has none. */
-static bool define_value(struct writer *w, term x, const struct term_node *n)
+/* True if linear arithmetic has the operation. */
+static bool is_linear(const struct terms *t, const struct term_node *n)
 {
-	const bool bits = smt_is_bool(w, x);
 	int64_t k;
 
-	if (!form_of(n->op) && n->op != BIN_NOT && n->op != TERM_ITE && n->op != BIN_ABS &&
-	    !((n->op == BIN_BAND || n->op == BIN_BOR) && are_bits(w->t, n)) &&
-	    !(n->op == BIN_MUL && (term_is_num(w->t, n->a, &k) || term_is_num(w->t, n->b, &k))))
-		return false;
-	text_add(w->out, "(define-fun %c%" PRIu32 " () %s ", bits ? 'b' : 't', x, bits ? "Bool" : "Int");
-	if (form_of(n->op))
-		FORM(x, form_of(n->op), n->a, n->b, n->a, n->b);
-	else if (n->op == BIN_NOT)
-		FORM(x, "(not %b)", n->a);
-	else if (n->op == TERM_ITE)
-		FORM(x, bits ? "(ite %b %b %b)" : "(ite %b %i %i)", n->a, n->b, n->c);
-	else if (n->op == BIN_ABS)
-		FORM(x, "(ite (< %i %n) (- %i) %i)", n->a, 0, n->a, n->a);
-	else if (n->op == BIN_MUL)
-		FORM(x, "(* %i %i)", n->a, n->b);
-	else if (bits)
-		FORM(x, n->op == BIN_BAND ? "(and %b %b)" : "(or %b %b)", n->a, n->b);
-	else
-		FORM(x, n->op == BIN_BAND ? "(ite (and %b %b) %n %n)" : "(ite (or %b %b) %n %n)", n->a, n->b, 1, 0);
-	text_add(w->out, ")\n");
-	return true;
+	if (n->op == BIN_BAND || n->op == BIN_BOR)
+		return are_bits(t, n);
+	if (n->op == BIN_MUL)
+		return term_is_num(t, n->a, &k) || term_is_num(t, n->b, &k);
+	return form_of(n->op) || n->op == BIN_NOT || n->op == TERM_ITE;
 }
 
 static void define_power(struct writer *w, term x, const struct term_node *n)
@@ -410,7 +399,9 @@ static void define_node(struct writer *w, term x)
 		FORM(x, "(assert (=> (< %n %i) (and (<= %n %i) (<= %i %i))))\n", 0, n->a, 1, x, x, n->a);
 		break;
 	default:
-		if (!define_value(w, x, n))
+		if (is_linear(w->t, n))
+			smt_define(w, x, form_of(n->op));
+		else
 			declare_value(w, x);
 	}
 }
@@ -537,7 +528,6 @@ bool smt_write_int(const struct terms *t, const struct obligation *o, struct tex
 	struct powers powers = { .n = 0 };
 	struct bits bits = { .nmods = 0 };
 	struct writer w;
-	term last = 0;
 
 	if (!smt_begin(&w, t, o, NULL, 0, out))
 		return false;
@@ -549,12 +539,11 @@ bool smt_write_int(const struct terms *t, const struct obligation *o, struct tex
 		if (!w.used[x] || w.wide)
 			continue;
 		define_node(&w, x);
-		last = x;
 		for (unsigned i = 0; i < powers.n; i++) /* an exponent comes before its power */
 			if (powers.at[i] == x && !is_log(t, x))
 				declare_power(&w, x);
 	}
-	if (last && !w.wide) {
+	if (!w.wide) {
 		state_facts(&w, &powers, &bits);
 		state_distances(&w, &bits);
 	}
