@@ -330,17 +330,18 @@ static char *obligation_text(struct proof *p, const struct obligation *o, int64_
 	return take_text(p, &text, smt_write(&p->t, &limited, vars, 2, &text));
 }
 
-/* Adds an obligation to the hash, and keeps its text if that is asked for. */
-static void keep_obligation(struct proof *p, const struct obligation *o)
+/* Adds an obligation to the hash, and keeps its text if that is asked for. Returns false if it has no text. */
+static bool keep_obligation(struct proof *p, const struct obligation *o)
 {
 	char *s = obligation_text(p, o, SITES_MOST_RANKS);
 
 	if (!s)
-		return;
+		return false;
 	p->out->hash += bin_sum64(s, strlen(s));
 	p->number++;
 	keep_text(p, o, "", s);
 	free(s);
+	return true;
 }
 
 /* Asks the solvers about an obligation, for sizes up to `most`. */
@@ -393,8 +394,7 @@ static void prove_asking(struct proof *p, const struct obligation *o)
 	int64_t value[2] = { 0 };
 	enum solver_answer a;
 
-	keep_obligation(p, o);
-	if (prove_in_integers(p, o))
+	if (keep_obligation(p, o) && prove_in_integers(p, o)) /* what is proved is in the hash */
 		return;
 	a = ask_about(p, o, SITES_MOST_RANKS, value);
 	if (a == SOLVER_SAT)
