@@ -172,52 +172,55 @@ static void search_between(struct proof *p, struct between *s)
 		}
 }
 
-/* Returns the variable of the only loop around a site, or TERM_NONE if there is another number of loops or it counts down. */
-static term loop_variable(const struct site *x)
+/* Returns the only loop around a site, or NULL if there is another number of loops. */
+static const struct frame *only_loop(const struct site *x)
 {
-	term out = TERM_NONE;
+	const struct frame *out = NULL;
 
 	for (unsigned i = 0; i < x->path.n; i++) {
 		if (x->path.frame[i].var == TERM_NONE)
 			continue;
-		if (out != TERM_NONE || x->path.frame[i].down)
-			return TERM_NONE;
-		out = x->path.frame[i].var;
+		if (out)
+			return NULL;
+		out = &x->path.frame[i];
 	}
 	return out;
+}
+
+/* Returns the value of the loop's variable n iterations after that in which it is x. */
+static term iterations_on(struct proof *p, const struct frame *loop, term x, int64_t n)
+{
+	return term_add(&p->t, x, term_num(&p->t, loop->down ? -n : n));
+}
+
+/* True if the iteration in which the loop's variable is x comes before that in which it is y. */
+static term is_earlier(struct proof *p, const struct frame *loop, term x, term y)
+{
+	return loop->down ? term_lt(&p->t, y, x) : term_lt(&p->t, x, y);
 }
 
 /* Returns an instance in another iteration of its only loop. */
 static struct instance in_iteration(const struct instance *i, term k)
 {
+	const struct frame *loop = only_loop(i->site);
 	struct instance out = *i;
 
 	for (unsigned m = 0; m < out.map.n; m++)
-		if (out.map.from[m] == loop_variable(i->site))
+		if (out.map.from[m] == loop->var)
 			out.map.to[m] = k;
 	return out;
-}
-
-/* Returns the number of the first iteration of the only loop around an instance. */
-static term first_iteration(struct proof *p, const struct instance *i)
-{
-	const struct path *path = &i->site->path;
-	unsigned k = 0;
-
-	while (path->frame[k].var == TERM_NONE)
-		k++;
-	return instance_value(p, i, path->frame[k].lo);
 }
 
 /* Returns a condition under which the execution of b's site in iteration `at`, which b is or which comes before b, waits for a. */
 static term waits_in_iteration(struct proof *p, const struct instance *a, const struct instance *b, term at)
 {
+	const struct frame *loop = only_loop(b->site);
 	const struct instance first = in_iteration(b, at);
 	const term waits = order_waits_for(p, &first, a, false);
 	struct terms *t = &p->t;
-	const term before = term_le(t, at, instance_value(p, b, loop_variable(b->site)));
+	const term later = is_earlier(p, loop, instance_value(p, b, loop->var), at);
 
-	return term_and(t, before, term_and(t, waits, instance_condition(p, &first)));
+	return term_and(t, term_not(t, later), term_and(t, waits, instance_condition(p, &first)));
 }
 
 /* Returns a condition under which b starts after a because the executions of b's site are a chain: a is one of them, or one of
@@ -225,19 +228,19 @@ static term waits_in_iteration(struct proof *p, const struct instance *a, const 
 static term order_by_chain(struct proof *p, const struct instance *a, const struct instance *b)
 {
 	const enum chain chain = p->chain ? p->chain[b->site - p->s.ops.at] : CHAIN_NONE;
-	const term var = chain ? loop_variable(b->site) : TERM_NONE;
+	const struct frame *loop = chain ? only_loop(b->site) : NULL;
 	struct terms *t = &p->t;
 	term out = term_num(t, 0);
 
-	if (chain == CHAIN_ENDS && a->site == b->site)
-		return term_lt(t, instance_value(p, a, var), instance_value(p, b, var));
 	if (!chain)
 		return out;
+	if (chain == CHAIN_ENDS && a->site == b->site)
+		return is_earlier(p, loop, instance_value(p, a, loop->var), instance_value(p, b, loop->var));
 	for (unsigned i = 0; i < a->map.n; i++) { /* entry 0 is the rank */
-		const term from = i ? a->map.to[i] : first_iteration(p, b);
+		const term from = i ? a->map.to[i] : instance_value(p, b, loop->down ? loop->hi : loop->lo);
 
 		for (int64_t more = 0; more < 3; more++)
-			out = term_or(t, out, waits_in_iteration(p, a, b, term_add(t, from, term_num(t, more))));
+			out = term_or(t, out, waits_in_iteration(p, a, b, iterations_on(p, loop, from, more)));
 	}
 	return out;
 }
@@ -256,23 +259,23 @@ term order_after(struct proof *p, const struct instance *a, const struct instanc
  * exists, to start or to complete. By induction an execution starts after all those before it have. */
 static bool prove_chain(struct proof *p, const struct site *x, bool start)
 {
-	const term var = loop_variable(x);
+	const struct frame *loop = only_loop(x);
 	struct terms *t = &p->t;
 	struct instance a, before, first;
 	struct obligation o;
 	term waits;
 	int64_t k;
 
-	if (var == TERM_NONE || x->key == TERM_NONE)
+	if (!loop || x->key == TERM_NONE)
 		return false;
 	obligation_begin(p, &o, x->insn, "an op does not wait for that of the iteration before it");
 	instance_fresh(p, &o, x, p->rank, &a);
-	before = in_iteration(&a, term_sub(t, instance_value(p, &a, var), term_num(t, 1)));
+	before = in_iteration(&a, iterations_on(p, loop, instance_value(p, &a, loop->var), -1));
 	waits = start ? order_waits_for(p, &a, &before, true) : order_after(p, &before, &a, 1);
 	if (term_is_num(t, waits, &k) && !k)
 		return false;
 	instance_fresh(p, &o, x, p->rank, &first);
-	obligation_assume(p, &o, term_lt(t, instance_value(p, &first, var), instance_value(p, &a, var)));
+	obligation_assume(p, &o, is_earlier(p, loop, instance_value(p, &first, loop->var), instance_value(p, &a, loop->var)));
 	o.goal = term_and(t, waits, instance_condition(p, &before));
 	if (obligation_refuted(p, &o))
 		return false;

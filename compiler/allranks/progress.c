@@ -3,8 +3,9 @@
  * start its own start waits for: what it requires or irequires, and, because a message completes only after both its ends have
  * started, the other ends of the messages that it requires. By induction every op starts.
  *
- * The order is that of three numbers: the phase of the site, a measure of the instance, and the position of the site. Sites that
- * wait for each other in a circle have one phase, in which a measure is sought. */
+ * The order is that of three numbers: the phase of the site, a measure of the instance, and the place of the site. Sites that wait
+ * for each other in a circle have one phase, in which a measure is sought: one that no wait raises. The waits that may leave it as
+ * it is must make no circle of sites; they give the sites their places. */
 #include "compiler/allranks/proof.h"
 
 #include "format/check.h"
@@ -13,7 +14,8 @@
 
 /* The sites as a graph whose edges are the waits. */
 struct waits {
-	unsigned *phase; /* of each site */
+	unsigned *phase, *place; /* of each site */
+	unsigned *measure; /* of each phase */
 	bool *reach; /* reach[x * n + y]: x is y, or waits for y, perhaps by way of others */
 	size_t n;
 };
@@ -113,8 +115,12 @@ static term measure_of(struct proof *p, const struct instance *i, unsigned m)
 	return m & 1 ? term_apply(t, BIN_NEG, x, TERM_NONE) : x;
 }
 
-/* Makes the obligation that a wait leads to an op with a higher rank, with measure m inside a phase. */
-static void wait_obligation(struct proof *p, const struct waits *w, const struct wait *e, unsigned m, struct obligation *o)
+/* What is asked of a wait inside a phase: that the measure does not rise, that it falls, or that measure and place fall. */
+enum rank_rule { RULE_NOT_UP, RULE_DOWN, RULE_RANK };
+
+/* Makes the obligation that a wait meets the rule, with measure m. */
+static void wait_obligation(struct proof *p, const struct waits *w, const struct wait *e, unsigned m, enum rank_rule rule,
+			    struct obligation *o)
 {
 	struct terms *t = &p->t;
 	struct instance x, on, y, d;
@@ -132,41 +138,82 @@ static void wait_obligation(struct proof *p, const struct waits *w, const struct
 		obligation_assume(p, o, partner_condition(p, &on, e->peer, &y));
 	}
 	const term u = measure_of(p, &x, m), v = measure_of(p, &y, m);
+	const bool same_too = rule == RULE_NOT_UP || (rule == RULE_RANK && w->place[e->y] < w->place[e->x]);
 
-	o->goal = term_or(t, term_lt(t, v, u), term_and(t, term_eq(t, v, u), term_num(t, y.site->seq < x.site->seq)));
+	o->goal = same_too ? term_le(t, v, u) : term_lt(t, v, u);
 	if (w->phase[e->x] != w->phase[e->y])
 		o->goal = term_num(t, w->phase[e->y] < w->phase[e->x]);
 }
 
-/* True if measure m rises along each wait inside a phase at all sizes that are tried. */
-static bool is_measure(struct proof *p, const struct waits *w, unsigned phase, unsigned m)
+/* Raises the places of sites until each is above those that it waits for with the same measure. Returns false if there is a circle. */
+static bool find_places(const struct proof *p, struct waits *w, unsigned phase, const bool *same)
 {
-	struct obligation o;
+	bool more = true;
 
-	for (size_t i = 0; i < p->waits.n; i++) {
-		const struct wait *e = &p->waits.at[i];
+	for (size_t round = 0; more; round++) {
+		more = false;
+		for (size_t i = 0; i < p->waits.n; i++) {
+			const struct wait *e = &p->waits.at[i];
 
-		if (w->phase[e->x] != phase || w->phase[e->y] != phase)
-			continue;
-		wait_obligation(p, w, e, m, &o);
-		if (obligation_refuted(p, &o))
+			if (w->phase[e->x] != phase || !same[i] || w->place[e->x] > w->place[e->y])
+				continue;
+			w->place[e->x] = w->place[e->y] + 1;
+			more = true;
+		}
+		if (round > w->n)
 			return false;
 	}
 	return true;
+}
+
+/* True if measure m is one for the phase at all sizes that are tried. */
+static bool is_measure(struct proof *p, struct waits *w, unsigned phase, unsigned m)
+{
+	bool *same = arena_alloc(&p->store, p->waits.n + 1);
+	struct obligation o;
+
+	if (!same)
+		longjmp(p->stop, 1);
+	for (size_t i = 0; i < p->waits.n; i++) {
+		const struct wait *e = &p->waits.at[i];
+
+		same[i] = false;
+		if (w->phase[e->x] != phase || w->phase[e->y] != phase)
+			continue;
+		wait_obligation(p, w, e, m, RULE_NOT_UP, &o);
+		if (obligation_refuted(p, &o))
+			return false;
+		wait_obligation(p, w, e, m, RULE_DOWN, &o);
+		same[i] = obligation_refuted(p, &o);
+	}
+	for (size_t x = 0; x < w->n; x++)
+		if (w->phase[x] == phase)
+			w->place[x] = 0;
+	return find_places(p, w, phase, same);
+}
+
+static void find_measures(struct proof *p, struct waits *w)
+{
+	for (size_t i = 0; i < p->waits.n; i++) {
+		const unsigned phase = w->phase[p->waits.at[i].x];
+
+		if (phase != w->phase[p->waits.at[i].y] || w->measure[phase] < MEASURES)
+			continue;
+		w->measure[phase] = 0;
+		while (w->measure[phase] < MEASURES - 1 && !is_measure(p, w, phase, w->measure[phase]))
+			w->measure[phase]++;
+	}
 }
 
 static void prove_waits(struct proof *p, struct waits *w)
 {
 	struct obligation o;
 
+	find_measures(p, w);
 	for (size_t i = 0; i < p->waits.n; i++) {
 		const struct wait *e = &p->waits.at[i];
-		unsigned m = 0;
 
-		if (w->phase[e->x] == w->phase[e->y])
-			while (m < MEASURES - 1 && !is_measure(p, w, w->phase[e->x], m))
-				m++;
-		wait_obligation(p, w, e, m, &o);
+		wait_obligation(p, w, e, w->measure[w->phase[e->x]], RULE_RANK, &o);
 		obligation_prove(p, &o);
 	}
 }
@@ -176,9 +223,13 @@ void prove_progress(struct proof *p)
 	struct waits w = { .n = p->s.ops.n };
 
 	w.phase = arena_alloc(&p->store, w.n * sizeof *w.phase + 1);
+	w.place = arena_alloc(&p->store, w.n * sizeof *w.place + 1);
+	w.measure = arena_alloc(&p->store, (w.n + 1) * sizeof *w.measure);
 	w.reach = arena_alloc(&p->store, w.n * w.n + 1);
-	if (!w.phase || !w.reach)
+	if (!w.phase || !w.place || !w.measure || !w.reach)
 		longjmp(p->stop, 1);
+	for (size_t i = 0; i <= w.n; i++)
+		w.measure[i] = MEASURES; /* it is not known */
 	for (size_t d = 0; d < p->s.deps.n; d++)
 		for (size_t i = 0; i < w.n; i++)
 			for (size_t k = 0; k < w.n; k++)
