@@ -4,15 +4,95 @@
  * round. Conditions are decided by adding up to three bounds. */
 #include "compiler/allranks/facts.h"
 
+#include "util/hash64.h"
+
+#include <string.h>
+
+/* ---- sums ---- */
+
+static void key_of(const struct terms *t, term x, struct sum_key *out)
+{
+	term_sum_of(t, x, &out->sum);
+	out->hash = 0;
+	for (unsigned i = 0; i < out->sum.n; i++)
+		out->hash += (uint64_t)out->sum.factor[i] * hash64(out->sum.atom[i]);
+}
+
+static uint64_t signs_of(const struct term_sum *s)
+{
+	uint64_t out = 0;
+
+	for (unsigned i = 0; i < s->n; i++)
+		out |= (uint64_t)1 << (hash64(2 * (uint64_t)s->atom[i] + (s->factor[i] < 0)) & 63);
+	return out;
+}
+
+static bool same_sum(const struct sum_key *a, const struct sum_key *b)
+{
+	return a->hash == b->hash && a->sum.n == b->sum.n &&
+	       !memcmp(a->sum.atom, b->sum.atom, a->sum.n * sizeof *a->sum.atom) &&
+	       !memcmp(a->sum.factor, b->sum.factor, a->sum.n * sizeof *a->sum.factor);
+}
+
+/* Stores a - b. Returns false if it has more atoms than a. */
+static bool subtract_sum(const struct sum_key *a, const struct sum_key *b, struct sum_key *out)
+{
+	const struct term_sum *x = &a->sum, *y = &b->sum;
+	unsigned n = 0;
+
+	out->hash = a->hash - b->hash;
+	for (unsigned i = 0, k = 0; i < x->n || k < y->n;) {
+		const bool in_x = i < x->n && (k == y->n || x->atom[i] <= y->atom[k]);
+		const bool in_y = k < y->n && (i == x->n || y->atom[k] <= x->atom[i]);
+		const term atom = in_x ? x->atom[i] : y->atom[k];
+		int64_t factor;
+
+		if (__builtin_sub_overflow(in_x ? x->factor[i] : 0, in_y ? y->factor[k] : 0, &factor) || (factor && n == x->n))
+			return false;
+		i += in_x;
+		k += in_y;
+		if (!factor)
+			continue;
+		out->sum.atom[n] = atom;
+		out->sum.factor[n++] = factor;
+	}
+	out->sum.n = n;
+	return true;
+}
+
+/* Returns what the sum is at least because of the ranges of its atoms; -TERM_MOST if nothing is known. */
+static int64_t least_by_ranges(const struct terms *t, const struct term_sum *s)
+{
+	__int128 out = 0;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct term_node *n = term_at(t, s->atom[i]);
+		const int64_t end = s->factor[i] > 0 ? n->lo : n->hi;
+
+		if (end <= -TERM_MOST || end >= TERM_MOST)
+			return -TERM_MOST;
+		out += (__int128)s->factor[i] * end;
+	}
+	return out < -TERM_MOST ? -TERM_MOST : out > TERM_MOST ? TERM_MOST : (int64_t)out;
+}
+
+/* ---- bounds ---- */
+
 static void add_bound(struct facts *f, term sum, int64_t least, unsigned from)
 {
-	uint64_t signs;
+	struct bound *b = &f->bound[f->nbounds];
+	uint8_t *slot;
 	term rest;
 
 	least -= term_number(f->t, sum, &rest);
-	term_atoms(f->t, rest, &signs);
-	if (f->nbounds < MOST_BOUNDS && term_at(f->t, rest)->op != TERM_NUM)
-		f->bound[f->nbounds++] = (struct bound){ rest, signs, least, from, FROM_RANGE };
+	if (f->nbounds == MOST_BOUNDS || term_at(f->t, rest)->op == TERM_NUM)
+		return;
+	*b = (struct bound){ .sum = rest, .least = least, .from = from, .also = FROM_RANGE };
+	key_of(f->t, rest, &b->key);
+	b->signs = signs_of(&b->key.sum);
+	slot = &f->slot[b->key.hash % BOUND_SLOTS];
+	b->next = *slot;
+	*slot = (uint8_t)++f->nbounds;
 }
 
 /* Adds a bound that follows from another one. */
@@ -67,7 +147,7 @@ static void bound_ranges(struct facts *f, term x)
 {
 	const struct term_node n = *term_at(f->t, x);
 	const term below = n.op == TERM_VAR				 ? f->t->vars.at[n.num].below :
-			   n.op == BIN_MOD && term_at(f->t, n.b)->lo > 0 ? n.b :
+			   n.op == BIN_MOD && term_at(f->t, n.b)->lo > 0 ? term_spread(f->t, n.b) :
 									   TERM_NONE;
 
 	bound_function(f, x, n);
@@ -233,41 +313,54 @@ static void bound_differences(struct facts *f)
 	}
 }
 
-/* Returns a number that x is known not to be less than, by adding up to `depth` bounds; -TERM_MOST if none is known. */
-static int64_t least_of(struct facts *f, term x, unsigned depth)
+static bool is_skipped(const struct facts *f, const struct bound *b)
 {
-	uint64_t signs, other;
-	term rest;
-	const int64_t num = term_number(f->t, x, &rest);
-	int64_t best = term_at(f->t, rest)->lo;
+	return b->from == f->skip || b->also == f->skip || (b->from == FROM_MANY && f->skip != SKIP_NONE);
+}
 
-	if (term_at(f->t, rest)->op == TERM_NUM)
-		return num;
-	const unsigned atoms = term_atoms(f->t, rest, &signs);
+/* Returns a number that the sum is known not to be less than, by adding up to `depth` bounds, or that is at least `enough`;
+ * -TERM_MOST if none is known. */
+static int64_t least_sum(const struct facts *f, const struct sum_key *x, unsigned depth, int64_t enough)
+{
+	const uint64_t signs = depth ? signs_of(&x->sum) : 0;
+	int64_t best = least_by_ranges(f->t, &x->sum);
 
-	for (unsigned i = 0; i < f->nbounds; i++) {
-		const struct bound b = f->bound[i];
-		int64_t least = -TERM_MOST;
+	for (unsigned i = f->slot[x->hash % BOUND_SLOTS]; i; i = f->bound[i - 1].next) {
+		const struct bound *b = &f->bound[i - 1];
 
-		if (b.from == f->skip || b.also == f->skip || (b.from == FROM_MANY && f->skip != SKIP_NONE))
-			continue;
-		if (b.sum == rest) {
-			least = b.least;
-		} else if (depth && (b.signs & signs)) {
-			const term d = term_sub(f->t, rest, b.sum);
-
-			if (term_atoms(f->t, d, &other) <= atoms)
-				least = least_of(f, d, depth - 1);
-			least = least > -TERM_MOST / 2 ? least + b.least : -TERM_MOST;
-		}
-		best = least > best ? least : best;
+		if (b->least > best && !is_skipped(f, b) && same_sum(&b->key, x))
+			best = b->least;
 	}
-	return best > -TERM_MOST / 2 && num > -TERM_MOST / 2 && num < TERM_MOST / 2 ? best + num : -TERM_MOST;
+	for (unsigned i = 0; i < f->nbounds && depth && best < enough; i++) {
+		const struct bound *b = &f->bound[i];
+		struct sum_key d;
+		int64_t least;
+
+		if (!(b->signs & signs) || is_skipped(f, b) || !subtract_sum(x, &b->key, &d) || !d.sum.n)
+			continue;
+		least = least_sum(f, &d, depth - 1, enough - b->least);
+		if (least > -TERM_MOST / 2 && least + b->least > best)
+			best = least + b->least;
+	}
+	return best;
+}
+
+/* Returns a number that x is known not to be less than, or one that is at least `enough`; -TERM_MOST if none is known. */
+static int64_t least_of(const struct facts *f, term x, int64_t enough)
+{
+	struct sum_key key;
+	int64_t best;
+
+	key_of(f->t, x, &key);
+	if (!key.sum.n)
+		return key.sum.num;
+	best = least_sum(f, &key, 2, enough - key.sum.num);
+	return best > -TERM_MOST / 2 && key.sum.num > -TERM_MOST / 2 && key.sum.num < TERM_MOST / 2 ? best + key.sum.num : -TERM_MOST;
 }
 
 bool facts_at_least(struct facts *f, term x, int64_t least)
 {
-	return least_of(f, x, 2) >= least;
+	return least_of(f, x, least) >= least;
 }
 
 /* A power of two that is greater than another one is at least twice as large. */
@@ -307,7 +400,7 @@ bool facts_exclude(struct facts *f)
 {
 	for (unsigned i = 0; i < f->nbounds; i++) {
 		const struct bound b = f->bound[i];
-		const int64_t less = least_of(f, term_apply(f->t, BIN_NEG, b.sum, TERM_NONE), 2);
+		const int64_t less = least_of(f, term_apply(f->t, BIN_NEG, b.sum, TERM_NONE), 1 - b.least);
 
 		if (less > -TERM_MOST && less + b.least > 0)
 			return true;
@@ -318,6 +411,7 @@ bool facts_exclude(struct facts *f)
 void facts_bound(struct facts *f)
 {
 	f->nbounds = 0;
+	memset(f->slot, 0, sizeof f->slot);
 	for (unsigned i = 0; i < f->n; i++)
 		bound_fact(f, i);
 	for (unsigned i = 0; i < f->n; i++)
@@ -344,23 +438,23 @@ static term power_of(struct facts *f, term k)
 static bool is_least_log(struct facts *f, term d, int64_t least)
 {
 	struct terms *t = f->t;
-	term atom[TERM_SUM], k, power;
-	int64_t factor[TERM_SUM];
-	const unsigned n = term_summands(t, d, atom, factor);
+	struct term_sum sum;
+	term k, power;
 
-	for (unsigned i = 0; i < n; i++) {
-		const struct term_node log = *term_at(t, atom[i]);
+	term_sum_of(t, d, &sum);
+	for (unsigned i = 0; i < sum.n; i++) {
+		const struct term_node log = *term_at(t, sum.atom[i]);
 		const bool up = log.op == BIN_CEILLOG2;
 
-		if ((log.op != BIN_LOG2 && !up) || (factor[i] != 1 && factor[i] != -1) || !facts_at_least(f, log.a, 1))
+		if ((log.op != BIN_LOG2 && !up) || (sum.factor[i] != 1 && sum.factor[i] != -1) || !facts_at_least(f, log.a, 1))
 			continue;
-		if (factor[i] > 0) { /* k <= log(x): 2^k <= x; k <= ceillog(x): 2^(k - 1) < x */
-			k = term_add(t, term_sub(t, atom[i], d), term_num(t, least - up));
+		if (sum.factor[i] > 0) { /* k <= log(x): 2^k <= x; k <= ceillog(x): 2^(k - 1) < x */
+			k = term_add(t, term_sub(t, sum.atom[i], d), term_num(t, least - up));
 			power = power_of(f, k);
 			return power != TERM_NONE && facts_at_least(f, term_sub(t, log.a, power), up);
 		}
 		/* log(x) <= k: x < 2^(k + 1); ceillog(x) <= k: x <= 2^k */
-		k = term_add(t, term_add(t, d, atom[i]), term_num(t, !up - least));
+		k = term_add(t, term_add(t, d, sum.atom[i]), term_num(t, !up - least));
 		power = power_of(f, k);
 		return power != TERM_NONE && facts_at_least(f, term_sub(t, power, log.a), !up);
 	}
@@ -393,7 +487,7 @@ int facts_decide(struct facts *f, term x)
 	}
 	case BIN_EQ: {
 		const term d = term_sub(t, n.a, n.b), e = term_sub(t, n.b, n.a);
-		const int64_t more = least_of(f, d, 2), less = least_of(f, e, 2);
+		const int64_t more = least_of(f, d, 1), less = least_of(f, e, 1);
 
 		return more > 0 || less > 0 ? 0 : more == 0 && less == 0 ? 1 : -1;
 	}

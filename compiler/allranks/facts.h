@@ -7,13 +7,22 @@
 
 #define MOST_FACTS 96u
 #define MOST_BOUNDS 160u
+#define BOUND_SLOTS 256u /* a power of two */
+
+/* A sum without its number, for comparisons. */
+struct sum_key {
+	struct term_sum sum;
+	uint64_t hash; /* of a difference of sums it is the difference */
+};
 
 /* sum >= least, because of one or two facts. A fact is not rewritten by bounds that it says itself, since it would then be lost. */
 struct bound {
 	term sum; /* without a number */
-	uint64_t signs; /* of its atoms */
+	struct sum_key key;
+	uint64_t signs; /* sums that have an atom with factors of the same sign have a bit in common */
 	int64_t least;
 	unsigned from, also; /* numbers of these facts; `also` is FROM_RANGE if there is one only */
+	unsigned next; /* 1 + the number of another bound whose sum has a like hash, or 0 */
 };
 
 #define FROM_RANGE UINT32_MAX /* a bound that follows from the range of a variable or a remainder */
@@ -32,6 +41,7 @@ struct facts {
 	unsigned n;
 	struct bound bound[MOST_BOUNDS];
 	unsigned nbounds;
+	uint8_t slot[BOUND_SLOTS]; /* 1 + the number of the last bound with a hash of these bits, or 0 */
 	term goal;
 	unsigned skip; /* the fact that is being rewritten */
 	bool absurd; /* the facts contradict each other */

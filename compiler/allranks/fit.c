@@ -24,9 +24,11 @@ struct fit {
 	struct proof *p;
 	const struct site *site;
 	const struct samples *all;
+	bool members; /* the values are over members */
 	unsigned n; /* number of samples that are compared */
 	const struct sample *sample[MOST_FITTED];
 	int64_t size[MOST_FITTED], want[MOST_FITTED];
+	int64_t modulus[MOST_FITTED]; /* a term may differ from what is wanted by multiples of this; or 0 */
 	bool left[MOST_FITTED]; /* true if the sample does not count */
 	term atom[MOST_ATOMS], cond[MOST_CONDS];
 	int64_t *value[MOST_ATOMS];
@@ -116,6 +118,36 @@ static void add_parts(struct fit *f, term x)
 	}
 }
 
+/* Adds the exclusive ors in a term. */
+static void add_flips(struct fit *f, term x)
+{
+	const struct term_node n = *term_at(&f->p->t, x);
+	const term part[] = { n.a, n.b, n.c };
+
+	if (n.op == TERM_NUM || n.op == TERM_VAR)
+		return;
+	for (unsigned i = 0; i < 3; i++)
+		if (part[i] != TERM_NONE)
+			add_flips(f, part[i]);
+	if (n.op == BIN_XOR)
+		add_atom(f, x);
+}
+
+/* Adds the numbers of members, and powers of two. */
+static void collect_members(struct fit *f, const struct site *x)
+{
+	struct terms *t = &f->p->t;
+
+	add_atom(f, f->p->member);
+	if (bin_is_message(x->kind))
+		add_flips(f, x->peer);
+	for (unsigned i = 0; i < x->path.n; i++)
+		if (x->path.frame[i].var != TERM_NONE)
+			for (int64_t more = -1; more <= 1; more++)
+				add_atom(f, term_apply(t, BIN_POW, term_num(t, 2),
+						       term_add(t, x->path.frame[i].var, term_num(t, more))));
+}
+
 static void collect_atoms(struct fit *f)
 {
 	struct proof *p = f->p;
@@ -124,6 +156,8 @@ static void collect_atoms(struct fit *f)
 	const term basic[] = { term_num(t, 0), term_num(t, 1), p->s.r, p->s.p, p->elem };
 
 	f->natoms = f->nconds = 0;
+	if (f->members)
+		collect_members(f, x);
 	for (unsigned i = 0; i < sizeof basic / sizeof *basic; i++)
 		add_atom(f, basic[i]);
 	if (p->b->meta->root != BIN_NONE) {
@@ -149,6 +183,11 @@ static void collect_atoms(struct fit *f)
 }
 
 /* ---- sums ---- */
+
+static bool is_wanted(const struct fit *f, unsigned i, int64_t x)
+{
+	return x == f->want[i] || (f->modulus[i] && (x - f->want[i]) % f->modulus[i] == 0);
+}
 
 static bool has_form(const struct fit *f, const struct sum3 *s, enum form form, unsigned y)
 {
@@ -176,7 +215,7 @@ static bool has_form(const struct fit *f, const struct sum3 *s, enum form form, 
 		case FORM_WITH_MIN:
 			x += least;
 		}
-		if (x != f->want[i])
+		if (!is_wanted(f, i, x))
 			return false;
 	}
 	return true;
@@ -286,7 +325,12 @@ static int64_t wanted(const struct sample *s, enum target what)
 /* If the operation commutes, any rank may be the first one of all ranks. */
 static bool is_any(const struct fit *f, const struct sample *s, enum target what)
 {
-	return what == FIRST && f->p->b->meta->flags & BIN_F_COMMUTATIVE && s->cell.n == size_of(f, s);
+	return what == FIRST && !f->members && f->p->b->meta->flags & BIN_F_COMMUTATIVE && s->cell.n == size_of(f, s);
+}
+
+static int64_t modulus_of(const struct fit *f, const struct sample *s, enum target what)
+{
+	return f->members && what == FIRST ? s->cell.n : 0;
 }
 
 /* Finds a term for the samples that are compared. */
@@ -297,6 +341,7 @@ static term find_some(struct fit *f, enum target what)
 	for (unsigned i = 0; i < f->n; i++) {
 		f->want[i] = wanted(f->sample[i], what);
 		f->left[i] = is_any(f, f->sample[i], what);
+		f->modulus[i] = modulus_of(f, f->sample[i], what);
 	}
 	out = find_sum(f, what == NUMBER ? 2 : 3);
 	memset(f->left, 0, sizeof f->left);
@@ -314,9 +359,15 @@ static const struct sample *find_wrong(const struct fit *f, term x, enum target 
 {
 	for (size_t i = 0; i < f->all->n; i++) {
 		const struct sample *s = &f->all->at[i];
+		const int64_t modulus = modulus_of(f, s, what);
 		int64_t k;
 
-		if (!is_any(f, s, what) && (!eval_sample(f, x, s, &k) || k != wanted(s, what)))
+		if (is_any(f, s, what))
+			continue;
+		if (!eval_sample(f, x, s, &k))
+			return s;
+		k -= wanted(s, what);
+		if (modulus ? k % modulus : k)
 			return s;
 	}
 	return NULL;
@@ -337,22 +388,73 @@ static term find_term(struct fit *f, enum target what)
 	}
 }
 
+/* ---- members ---- */
+
+/* Returns the ranks of the members that are equal to `lo` modulo n, at the size of a sample. */
+static uint64_t ranks_of(const struct fit *f, const struct sample *s, int64_t lo, int64_t n)
+{
+	int64_t *r = &s->value[term_at(&f->p->t, f->p->s.r)->num], own = *r, m;
+	uint64_t out = 0;
+
+	for (*r = 0; *r < size_of(f, s); ++*r)
+		if (!term_eval(&f->p->t, f->p->member, s->value, &m) && (m - lo) % n == 0)
+			out |= (uint64_t)1 << *r;
+	*r = own;
+	return out;
+}
+
+/* Describes the ranks of a sample by the number of a member, and the least modulus. Returns false if they are no class. */
+static bool describe_class(const struct fit *f, struct sample *s)
+{
+	int64_t *r = &s->value[term_at(&f->p->t, f->p->s.r)->num], own = *r;
+	struct cell *c = &s->cell;
+	int err;
+
+	*r = __builtin_ctzll(c->ranks);
+	err = term_eval(&f->p->t, f->p->member, s->value, &c->lo);
+	*r = own;
+	for (c->n = 1; !err && c->n <= 2 * size_of(f, s); c->n *= 2)
+		if (ranks_of(f, s, c->lo, c->n) == c->ranks)
+			return true;
+	return false;
+}
+
+/* Makes samples whose values are classes of members. Returns false if some are not. */
+static bool describe_classes(struct fit *f, struct samples *out)
+{
+	*out = (struct samples){ arena_alloc(&f->p->store, f->all->n * sizeof *out->at), f->all->n };
+	if (!out->at)
+		longjmp(f->p->stop, 1);
+	memcpy(out->at, f->all->at, out->n * sizeof *out->at);
+	for (size_t i = 0; i < out->n; i++)
+		if (!describe_class(f, &out->at[i]))
+			return false;
+	f->all = out;
+	return true;
+}
+
 bool fit_held(struct proof *p, const struct site *x, const struct samples *s, struct held *out)
 {
 	struct fit f = { .p = p, .site = x, .all = s };
 	const size_t step = (s->n + FITTED - 1) / FITTED;
+	struct samples classes;
 
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++) {
 		if (!s->at[i].cell.known || s->at[i].cell.buf != s->at[0].cell.buf)
 			return false;
+		f.members |= !s->at[i].cell.run;
+	}
+	if (f.members && (p->member == TERM_NONE || !describe_classes(&f, &classes)))
+		return false;
 	for (size_t i = 0; i < s->n; i += step)
-		compare_with(&f, &s->at[i]);
+		compare_with(&f, &f.all->at[i]);
 	collect_atoms(&f);
+	out->members = f.members;
 	out->buf = term_num(&p->t, s->n ? (int64_t)s->at[0].cell.buf : 0);
 	out->lo = find_term(&f, FIRST);
 	out->index = find_term(&f, INDEX);
 	out->n = find_term(&f, NUMBER);
-	if (out->n == TERM_NONE && out->lo != TERM_NONE) {
+	if (out->n == TERM_NONE && out->lo != TERM_NONE && !f.members) {
 		out->n = find_term(&f, END);
 		out->n = out->n == TERM_NONE ? out->n : term_sub(&p->t, out->n, out->lo);
 	}

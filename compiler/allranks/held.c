@@ -12,7 +12,7 @@ static enum bin_mode mode_of(const struct proof *p, uint32_t buf)
 /* The element of one rank. */
 static struct held element_held(struct proof *p, term rank, uint32_t buf, term index)
 {
-	return (struct held){ rank, term_num(&p->t, 1), term_num(&p->t, buf), index };
+	return (struct held){ rank, term_num(&p->t, 1), term_num(&p->t, buf), index, false };
 }
 
 static struct held choose_held(struct proof *p, term cond, struct held a, struct held b)
@@ -20,7 +20,7 @@ static struct held choose_held(struct proof *p, term cond, struct held a, struct
 	struct terms *t = &p->t;
 
 	return (struct held){ term_ite(t, cond, a.lo, b.lo), term_ite(t, cond, a.n, b.n), term_ite(t, cond, a.buf, b.buf),
-			      term_ite(t, cond, a.index, b.index) };
+			      term_ite(t, cond, a.index, b.index), false };
 }
 
 struct site_range written_range(const struct site *x)

@@ -100,21 +100,21 @@ static bool split_sum(const struct sites *s, term x, struct pieces *out)
 {
 	struct terms *t = s->t;
 	const term each = s->parts == TERM_NONE ? TERM_NONE : term_apply(t, BIN_DIV, s->count, s->parts);
-	term atom[TERM_SUM], rest = x;
-	int64_t factor[TERM_SUM];
-	const unsigned n = s->parts == TERM_NONE ? 0 : term_summands(t, x, atom, factor);
+	struct term_sum sum;
+	term rest = x;
 
 	*out = (struct pieces){ 0 };
-	for (unsigned i = 0; i < n; i++) {
+	term_sum_of(t, x, &sum);
+	for (unsigned i = 0; i < sum.n && s->parts != TERM_NONE; i++) {
 		struct piece a;
 		term value;
 
-		if (!is_piece(s, atom[i], &a))
+		if (!is_piece(s, sum.atom[i], &a))
 			continue;
 		if (out->n == MOST_PIECES || term_has(t, a.at, s->count))
 			return false;
-		a.factor = factor[i];
-		value = term_add(t, atom[i], a.length ? each : term_apply(t, BIN_MUL, each, a.at));
+		a.factor = sum.factor[i];
+		value = term_add(t, sum.atom[i], a.length ? each : term_apply(t, BIN_MUL, each, a.at));
 		rest = term_sub(t, rest, term_apply(t, BIN_MUL, term_num(t, a.factor), value));
 		out->at[out->n++] = a;
 	}

@@ -47,9 +47,11 @@ struct wait {
 };
 
 /* A value: the sum, in this order, of element `index` of buffer `buf`, as it is at the start, over n ranks: lo, lo + 1, ...,
- * counted modulo the size. */
+ * counted modulo the size. If `members` is set, it is over the ranks of all members whose numbers are equal to lo modulo n, a power
+ * of two (members.c). */
 struct held {
 	term lo, n, buf, index;
+	bool members;
 };
 
 /* What the ops of a site read from each range and write, for element number `elem` of the range. */
@@ -74,6 +76,7 @@ struct proof {
 	struct partners *partners; /* of each site of s.ops; only messages have some */
 	struct site_values *values; /* of each site of s.ops */
 	enum chain *chain; /* of each site of s.ops; prove_races() sets it */
+	term member; /* the number of the member for which rank s.r stands; TERM_NONE if there are none */
 	term elem; /* variable for the number of an element in a range */
 	size_t site_vars; /* the variables up to this one are those of sites */
 	VEC(struct wait) waits; /* of all sites */

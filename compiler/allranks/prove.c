@@ -497,13 +497,39 @@ term instance_same(struct proof *p, const struct instance *a, const struct insta
 	return out;
 }
 
+#define MOST_TRIED 16u
+
+/* Collects the guesses for a variable of the instance. Returns their number. */
+static unsigned collect_guesses(struct proof *p, const struct instance *i, term var, const struct guess *g, term *tried)
+{
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < g->n + g->nmore; k++) {
+		struct term_solutions s = { .n = 1 };
+
+		if (k < g->n)
+			term_solve(&p->t, instance_value(p, i, g->term[k]), var, g->value[k], &s);
+		else
+			s.at[0] = g->more[k - g->n];
+		for (unsigned m = 0; m < s.n && n < MOST_TRIED; m++) {
+			unsigned j = 0;
+
+			while (j < n && tried[j] != s.at[m])
+				j++;
+			if (j == n && !term_has(&p->t, s.at[m], var))
+				tried[n++] = s.at[m];
+		}
+	}
+	return n;
+}
+
 /* Tries the guesses for the loop variables of a path from frame `at` on. */
 static void guess_from(struct proof *p, struct instance *i, unsigned at, const struct guess *g,
 		       void (*fn)(struct proof *, const struct instance *, void *), void *arg)
 {
 	const struct path *path = &i->site->path;
-	term tried[16];
-	unsigned n = 0;
+	term tried[MOST_TRIED];
+	unsigned n;
 
 	while (at < path->n && path->frame[at].var == TERM_NONE)
 		at++;
@@ -511,17 +537,9 @@ static void guess_from(struct proof *p, struct instance *i, unsigned at, const s
 		fn(p, i, arg);
 		return;
 	}
-	for (unsigned k = 0; k < g->n + g->nmore && n < 16; k++) {
-		const term var = path->frame[at].var;
-		term x = k < g->n ? term_solve(&p->t, instance_value(p, i, g->term[k]), var, g->value[k]) : g->more[k - g->n];
-		unsigned j = 0;
-
-		while (j < n && tried[j] != x)
-			j++;
-		if (x == TERM_NONE || j < n || term_has(&p->t, x, var))
-			continue;
-		tried[n++] = x;
-		term_map_add(&i->map, var, x);
+	n = collect_guesses(p, i, path->frame[at].var, g, tried);
+	for (unsigned k = 0; k < n; k++) {
+		term_map_add(&i->map, path->frame[at].var, tried[k]);
 		guess_from(p, i, at + 1, g, fn, arg);
 		i->map.n--;
 	}

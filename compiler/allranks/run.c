@@ -114,6 +114,18 @@ static void add_steps(struct run *r, struct rank_run *k, const struct site *x, u
 	}
 }
 
+/* Returns the value of an element of one rank. */
+static struct cell first_cell(struct run *r, struct held h)
+{
+	struct cell out = { .known = true, .run = true, .n = 1 };
+
+	out.lo = eval_term(r, h.lo, r->value);
+	out.buf = eval_term(r, h.buf, r->value);
+	out.index = eval_term(r, h.index, r->value);
+	out.ranks = (uint64_t)1 << (out.lo & 63);
+	return out;
+}
+
 /* Sets the elements of a buffer to what they hold at the start. */
 static void fill_buffer(struct run *r, struct rank_run *k, uint32_t buf)
 {
@@ -129,8 +141,7 @@ static void fill_buffer(struct run *r, struct rank_run *k, uint32_t buf)
 		const struct held h = initial_held(p, buf, p->s.r, term_num(t, i), &known);
 
 		if (eval_term(r, known, r->value) > 0)
-			k->buf[buf][i] = (struct cell){ true, eval_term(r, h.lo, r->value), eval_term(r, h.n, r->value),
-							eval_term(r, h.buf, r->value), eval_term(r, h.index, r->value) };
+			k->buf[buf][i] = first_cell(r, h);
 	}
 }
 
@@ -174,17 +185,19 @@ static struct cell *range_cells(struct run *r, struct rank_run *k, const struct 
 	return k->buf[buf] + off;
 }
 
-/* Returns the sum of a and b, in this order. */
+/* Returns the sum of a and b, in this order. If the operation commutes, all ranks are a run in whatever order they were summed up. */
 static struct cell add_cells(const struct run *r, struct cell a, struct cell b)
 {
-	const bool commutes = r->p->b->meta->flags & BIN_F_COMMUTATIVE;
-	struct cell out = { .lo = a.lo, .n = a.n + b.n, .buf = a.buf, .index = a.index };
+	const bool commutes = r->p->b->meta->flags & BIN_F_COMMUTATIVE, runs = a.run && b.run;
+	struct cell out = { .lo = a.lo, .n = a.n + b.n, .buf = a.buf, .index = a.index, .ranks = a.ranks | b.ranks };
 
-	out.known = a.known && b.known && a.buf == b.buf && a.index == b.index && out.n <= r->size;
-	if ((a.lo + a.n) % r->size == b.lo)
+	out.known = a.known && b.known && a.buf == b.buf && a.index == b.index && !(a.ranks & b.ranks);
+	out.run = runs && (a.lo + a.n) % r->size == b.lo;
+	if (out.run)
 		return out;
+	out.known = out.known && commutes;
 	out.lo = b.lo;
-	out.known = out.known && commutes && (b.lo + b.n) % r->size == a.lo;
+	out.run = (runs && (b.lo + b.n) % r->size == a.lo) || out.n == r->size;
 	return out;
 }
 

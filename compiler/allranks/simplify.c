@@ -53,11 +53,12 @@ static void add_fact(struct facts *f, term x)
 static term rewrite_mod(struct facts *f, term x, struct term_node n)
 {
 	struct terms *t = f->t;
+	const term m = term_spread(t, n.b);
 
-	for (int64_t k = -1; k <= 1 && facts_at_least(f, n.b, 1); k++) {
-		const term y = term_add(t, n.a, term_apply(t, BIN_MUL, n.b, term_num(t, k)));
+	for (int64_t k = -1; k <= 1 && facts_at_least(f, m, 1); k++) {
+		const term y = term_add(t, n.a, term_apply(t, BIN_MUL, m, term_num(t, k)));
 
-		if (facts_at_least(f, y, 0) && facts_at_least(f, term_sub(t, n.b, y), 1))
+		if (facts_at_least(f, y, 0) && facts_at_least(f, term_sub(t, m, y), 1))
 			return y;
 	}
 	return x;
@@ -69,12 +70,12 @@ static term rewrite_equal(struct facts *f, term x, struct term_node n)
 	struct terms *t = f->t;
 	const struct term_node *a = term_at(t, n.a), *b = term_at(t, n.b);
 	const struct term_node mod = a->op == BIN_MOD ? *a : *b;
-	const term other = a->op == BIN_MOD ? n.b : n.a;
+	const term other = a->op == BIN_MOD ? n.b : n.a, m = mod.op == BIN_MOD ? term_spread(t, mod.b) : TERM_NONE;
 	int64_t k;
 
-	if (mod.op != BIN_MOD || !term_is_num(t, other, &k) || k || !facts_at_least(f, mod.b, 1))
+	if (m == TERM_NONE || !term_is_num(t, other, &k) || k || !facts_at_least(f, m, 1))
 		return x;
-	if (facts_at_least(f, term_add(t, mod.b, mod.a), 1) && facts_at_least(f, term_sub(t, mod.b, mod.a), 1))
+	if (facts_at_least(f, term_add(t, m, mod.a), 1) && facts_at_least(f, term_sub(t, m, mod.a), 1))
 		return term_equation(t, mod.a);
 	return x;
 }
@@ -274,7 +275,7 @@ static term find_condition(struct facts *f, term x, enum split kind)
 	if (kind == SPLIT_EXTREME && (n.op == BIN_MIN || n.op == BIN_MAX))
 		return term_le(t, n.a, n.b);
 	if (kind == SPLIT_MOD && n.op == BIN_MOD && term_at(t, n.b)->op != TERM_NUM) {
-		out = term_lt(t, n.a, n.b);
+		out = term_lt(t, n.a, term_spread(t, n.b));
 		if (facts_decide(f, out) >= 0)
 			out = term_le(t, term_num(t, 0), n.a);
 		return facts_decide(f, out) >= 0 ? TERM_NONE : out;

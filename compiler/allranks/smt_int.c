@@ -133,6 +133,16 @@ static void relate_mods(struct writer *w, const struct bit_op *x, const struct b
 	     low->x, high->x, low->x);
 }
 
+/* Remainders of the same number, and the power with half the group of the higher one: the lower group is a part of that half in which
+ * the number is. */
+static void relate_halves(struct writer *w, const struct bit_op *low, const struct bit_op *high, term f)
+{
+	FORM(f, "(assert (=> (and (= %i %i) (<= %n %i) (<= %i %i) (= (+ %i %n) %i)) (ite (<= %u %i) (<= (+ %i %u) %i) (<= (+ %i ",
+	     low->a, high->a, 0, low->e, low->e, f, f, 1, high->e, high->x, low->x, high->x, high->x);
+	FORM(low->e, "%u) (+ %i ", low->x);
+	FORM(f, "%u)))))\n", 0);
+}
+
 /* Two exclusive ors: of the same number, one of the other, or of a number and of where its group begins. */
 static void relate_flips(struct writer *w, const struct bit_op *x, const struct bit_op *y)
 {
@@ -192,9 +202,12 @@ static void relate_distance_mod(struct writer *w, term l, term a, term b, const 
 	FORM(m->e, "(< %i %i)))\n", l, m->e);
 }
 
-/* x is an exclusive or of a, m a remainder of a, and n one of x. */
+/* x is an exclusive or of a, m a remainder of a, and n one of x. Both are the same if the bit is not in them; otherwise a and x are
+ * in the same group. */
 static void relate_flipped(struct writer *w, const struct bit_op *x, const struct bit_op *m, const struct bit_op *n)
 {
+	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i) (= %i %i) (<= %n %i) (< %i %i)) (= (- %i %i) (- %i %i))))\n", x->a, m->a,
+	     n->a, x->x, m->e, n->e, 0, x->e, x->e, m->e, x->x, n->x, x->a, m->x);
 	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i) (= %i %i) (<= %n %i) (<= %i %i)) (= %i %i)))\n", x->a, m->a, n->a, x->x,
 	     m->e, n->e, 0, m->e, m->e, x->e, n->x, m->x);
 }
@@ -313,8 +326,6 @@ static const char *form_of(int op)
 		return "(ite (< %i %i) %i %i)";
 	case BIN_MAX:
 		return "(ite (> %i %i) %i %i)";
-	case BIN_MUL: /* by a number */
-		return "(* %i %i)";
 	case BIN_ABS:
 		return "(ite (< %i %z) (- %i) %i)";
 	case BIN_BAND: /* of 0 and 1 */
@@ -333,15 +344,37 @@ static bool are_bits(const struct terms *t, const struct term_node *n)
 	return a->lo >= 0 && a->hi <= 1 && b->lo >= 0 && b->hi <= 1;
 }
 
+/* True if x is a choice between two numbers. */
+static bool chooses_number(const struct terms *t, term x, int64_t *then, int64_t *other)
+{
+	const struct term_node *n = term_at(t, x);
+
+	return n->op == TERM_ITE && term_is_num(t, n->b, then) && term_is_num(t, n->c, other);
+}
+
+/* Defines a product, which is free if neither factor is a number or a choice between two. */
+static void define_product(struct writer *w, term x, const struct term_node *n)
+{
+	int64_t k, m;
+
+	if (term_is_num(w->t, n->a, &k) || term_is_num(w->t, n->b, &k)) {
+		smt_define(w, x, "(* %i %i)");
+		return;
+	}
+	declare_value(w, x);
+	for (unsigned i = 0; i < 2; i++) {
+		const term choice = i ? n->b : n->a, other = i ? n->a : n->b;
+
+		if (chooses_number(w->t, choice, &k, &m))
+			FORM(x, "(assert (= %i (ite %b (* %n %i) (* %n %i))))\n", x, term_at(w->t, choice)->a, k, other, m, other);
+	}
+}
+
 /* True if linear arithmetic has the operation. */
 static bool is_linear(const struct terms *t, const struct term_node *n)
 {
-	int64_t k;
-
 	if (n->op == BIN_BAND || n->op == BIN_BOR)
 		return are_bits(t, n);
-	if (n->op == BIN_MUL)
-		return term_is_num(t, n->a, &k) || term_is_num(t, n->b, &k);
 	return form_of(n->op) || n->op == BIN_NOT || n->op == TERM_ITE;
 }
 
@@ -387,6 +420,9 @@ static void define_node(struct writer *w, term x)
 	case BIN_DIV:
 	case BIN_MOD:
 		define_division(w, x, n);
+		break;
+	case BIN_MUL:
+		define_product(w, x, n);
 		break;
 	case BIN_POW:
 		define_power(w, x, n);
@@ -474,6 +510,11 @@ static void state_facts(struct writer *w, const struct powers *p, const struct b
 	for (unsigned i = 0; i < b->nmods; i++)
 		for (unsigned k = 0; k < i; k++)
 			relate_mods(w, &b->mod[i], &b->mod[k]);
+	for (unsigned i = 0; i < b->nmods; i++)
+		for (unsigned k = 0; k < b->nmods; k++)
+			for (unsigned j = 0; j < p->n; j++)
+				if (i != k)
+					relate_halves(w, &b->mod[i], &b->mod[k], p->at[j]);
 	for (unsigned i = 0; i < b->nflips; i++) {
 		for (unsigned k = 0; k < i; k++)
 			relate_flips(w, &b->flip[i], &b->flip[k]);

@@ -239,14 +239,7 @@ term term_key(struct terms *t, term a, term b, term c)
 
 /* ---- sums: a number, and atoms with factors ---- */
 
-struct sum {
-	term atom[TERM_SUM];
-	int64_t factor[TERM_SUM], num;
-	unsigned n;
-	bool full; /* the sum has too many atoms, or numbers that are too large */
-};
-
-static void sum_add_atom(struct sum *s, term x, int64_t factor)
+static void sum_add_atom(struct term_sum *s, term x, int64_t factor)
 {
 	unsigned i = 0;
 
@@ -264,7 +257,7 @@ static void sum_add_atom(struct sum *s, term x, int64_t factor)
 	s->full |= __builtin_add_overflow(s->factor[i], factor, &s->factor[i]);
 }
 
-static void sum_add(const struct terms *t, struct sum *s, term x, int64_t factor)
+static void sum_add(const struct terms *t, struct term_sum *s, term x, int64_t factor)
 {
 	const struct term_node *n = term_at(t, x);
 	int64_t k;
@@ -284,7 +277,7 @@ static void sum_add(const struct terms *t, struct sum *s, term x, int64_t factor
 	}
 }
 
-static void sum_sort(struct sum *s)
+static void sum_sort(struct term_sum *s)
 {
 	for (unsigned i = 1; i < s->n; i++)
 		for (unsigned k = i; k && s->atom[k - 1] > s->atom[k]; k--) {
@@ -304,7 +297,7 @@ static term sum_atom(struct terms *t, term x, int64_t factor)
 }
 
 /* Returns the sum as a term. Atoms stand in the order of their numbers, those with positive factors first. */
-static term sum_term(struct terms *t, struct sum *s)
+static term sum_term(struct terms *t, struct term_sum *s)
 {
 	term out = TERM_NONE;
 
@@ -325,7 +318,7 @@ static term sum_term(struct terms *t, struct sum *s)
 
 static term make_sum(struct terms *t, int op, term a, term b)
 {
-	struct sum s = { 0 };
+	struct term_sum s = { 0 };
 	int64_t k;
 
 	if (op == BIN_MUL) {
@@ -345,7 +338,7 @@ static term make_sum(struct terms *t, int op, term a, term b)
 
 int64_t term_number(struct terms *t, term x, term *rest)
 {
-	struct sum s = { 0 };
+	struct term_sum s = { 0 };
 	int64_t num;
 
 	sum_add(t, &s, x, 1);
@@ -355,38 +348,28 @@ int64_t term_number(struct terms *t, term x, term *rest)
 	return s.full ? 0 : num;
 }
 
-unsigned term_atoms(const struct terms *t, term x, uint64_t *signs)
+void term_sum_of(const struct terms *t, term x, struct term_sum *out)
 {
-	struct sum s = { 0 };
 	unsigned n = 0;
 
-	*signs = 0;
-	sum_add(t, &s, x, 1);
-	for (unsigned i = 0; i < s.n; i++) {
-		n += s.factor[i] != 0;
-		if (s.factor[i])
-			*signs |= (uint64_t)1 << (hash64(2 * (uint64_t)s.atom[i] + (s.factor[i] < 0)) & 63);
+	*out = (struct term_sum){ 0 };
+	sum_add(t, out, x, 1);
+	if (out->full) {
+		*out = (struct term_sum){ .atom = { x }, .factor = { 1 }, .n = 1 };
+		return;
 	}
-	return s.full ? TERM_SUM + 1 : n;
-}
-
-unsigned term_summands(const struct terms *t, term x, term *atom, int64_t *factor)
-{
-	struct sum s = { 0 };
-	unsigned n = 0;
-
-	sum_add(t, &s, x, 1);
-	for (unsigned i = 0; i < s.n && !s.full; i++)
-		if (s.factor[i]) {
-			atom[n] = s.atom[i];
-			factor[n++] = s.factor[i];
+	sum_sort(out);
+	for (unsigned i = 0; i < out->n; i++)
+		if (out->factor[i]) {
+			out->atom[n] = out->atom[i];
+			out->factor[n++] = out->factor[i];
 		}
-	return n;
+	out->n = n;
 }
 
 term term_equation(struct terms *t, term x)
 {
-	struct sum plus = { 0 }, minus = { 0 }, s = { 0 };
+	struct term_sum plus = { 0 }, minus = { 0 }, s = { 0 };
 
 	sum_add(t, &s, x, 1);
 	if (s.full)
@@ -401,7 +384,7 @@ term term_equation(struct terms *t, term x)
 
 term term_isolate(struct terms *t, term x, const term *keep, unsigned nkeep, term *value)
 {
-	struct sum s = { 0 };
+	struct term_sum s = { 0 };
 
 	sum_add(t, &s, x, 1);
 	for (unsigned i = 0; i < s.n && !s.full; i++) {
@@ -426,17 +409,39 @@ term term_isolate(struct terms *t, term x, const term *keep, unsigned nkeep, ter
 
 /* ---- simplification ---- */
 
+/* Powers of two in sums are 2^n times 2^k, so that sums can be compared. Divisors and operands of bits are 2^(k + n): they have
+ * properties as powers. */
+static term join_power(struct terms *t, term x)
+{
+	const struct term_node n = *term_at(t, x);
+	int64_t factor;
+	term k;
+
+	if (n.op != BIN_MUL || !term_is_num(t, n.b, &factor) || factor < 1 || (factor & (factor - 1)) ||
+	    !term_power_of_two(t, n.a, &k))
+		return x;
+	k = make_sum(t, BIN_ADD, k, term_num(t, __builtin_ctzll((uint64_t)factor)));
+	return make_node(t, BIN_POW, term_at(t, n.a)->a, k, TERM_NONE);
+}
+
+term term_spread(struct terms *t, term x)
+{
+	const struct term_node n = *term_at(t, x);
+
+	return n.op == BIN_POW ? term_apply(t, BIN_POW, n.a, n.b) : x;
+}
+
 /* True if x is known to be less than y, or at most y if `equal` is set. */
 static bool is_below(struct terms *t, term x, term y, bool equal)
 {
-	const term d = make_sum(t, BIN_SUB, y, x);
-	const struct term_node *n = term_at(t, x);
+	const term most = term_spread(t, y), d = make_sum(t, BIN_SUB, most, x);
+	const struct term_node n = *term_at(t, x);
 
 	if (term_at(t, d)->lo >= (equal ? 0 : 1) && term_at(t, d)->hi < TERM_MOST)
 		return true;
-	if (n->op == TERM_VAR && t->vars.at[n->num].below == y)
+	if (n.op == TERM_VAR && t->vars.at[n.num].below == y)
 		return true;
-	return n->op == BIN_MOD && n->b == y && term_at(t, y)->lo > 0;
+	return n.op == BIN_MOD && term_spread(t, n.b) == most && term_at(t, most)->lo > 0;
 }
 
 /* Compares a minimum or a maximum with one of its arguments. Returns TERM_NONE if it is neither. */
@@ -504,10 +509,22 @@ static bool is_multiple(const struct terms *t, term x, term y, term *other)
 	return true;
 }
 
+/* True if `factor` times x is a multiple of a power of two, m, because x is a power of two. */
+static bool is_power_multiple(struct terms *t, term x, int64_t factor, term m)
+{
+	term k, e, rest;
+	int64_t more;
+
+	if (!term_power_of_two(t, x, &k) || !term_power_of_two(t, m, &e))
+		return false;
+	more = term_number(t, make_sum(t, BIN_SUB, e, k), &rest);
+	return term_at(t, rest)->op == TERM_NUM && (more <= 0 || (more < 62 && factor % ((int64_t)1 << more) == 0));
+}
+
 /* Removes from a sum what does not change its remainder by m: multiples of m, and remainders by m among the summands. */
 static term flat_sum(struct terms *t, term x, term m)
 {
-	struct sum in = { 0 }, out = { 0 };
+	struct term_sum in = { 0 }, out = { 0 };
 	int64_t k;
 
 	sum_add(t, &in, x, 1);
@@ -516,10 +533,10 @@ static term flat_sum(struct terms *t, term x, term m)
 		k = INT64_MAX;
 	out.num = k < INT64_MAX ? (in.num % k + k) % k : in.num;
 	for (unsigned i = 0; i < in.n; i++) {
-		const struct term_node *a = term_at(t, in.atom[i]);
+		const struct term_node a = *term_at(t, in.atom[i]);
 
-		if (in.atom[i] != m && in.factor[i] % k)
-			sum_add(t, &out, a->op == BIN_MOD && a->b == m ? a->a : in.atom[i], in.factor[i]);
+		if (in.atom[i] != m && in.factor[i] % k && !is_power_multiple(t, in.atom[i], in.factor[i], m))
+			sum_add(t, &out, a.op == BIN_MOD && a.b == m ? a.a : in.atom[i], in.factor[i]);
 	}
 	return in.full || out.full ? x : sum_term(t, &out);
 }
@@ -529,6 +546,7 @@ static term simplify_mod(struct terms *t, term a, term b)
 	int64_t k;
 	term other;
 
+	b = join_power(t, b);
 	if (is_multiple(t, a, b, &other))
 		return term_num(t, 0);
 	if (term_is_num(t, b, &k) && k == 1)
@@ -612,6 +630,8 @@ static term simplify_xor(struct terms *t, term a, term b)
 
 	if (a == b)
 		return term_num(t, 0);
+	a = join_power(t, a);
+	b = join_power(t, b);
 	for (unsigned i = 0; i < 2; i++) {
 		const term x = i ? b : a, y = i ? a : b;
 		const struct term_node *n = term_at(t, y);
@@ -713,6 +733,7 @@ term term_apply(struct terms *t, int op, term a, term b)
 			return a;
 		if (is_multiple(t, a, b, &other))
 			return other;
+		b = join_power(t, b);
 		break;
 	}
 	return make_node(t, op, a, b, TERM_NONE);
@@ -791,21 +812,33 @@ term term_subst(struct terms *t, term x, const struct term_map *m)
 
 /* ---- solving ---- */
 
-/* Solves a sum = value for var. */
-static term solve_sum(struct terms *t, term x, term var, term value)
+static void solve(struct terms *t, term x, term var, term value, term m, struct term_solutions *out);
+
+static term reduce_by(struct terms *t, term value, term m)
 {
-	struct sum s = { 0 };
+	return m == TERM_NONE ? value : term_apply(t, BIN_MOD, value, m);
+}
+
+static void add_solution(struct term_solutions *s, term x)
+{
+	if (s->n < TERM_SOLUTIONS)
+		s->at[s->n++] = x;
+}
+
+static void solve_sum(struct terms *t, term x, term var, term value, term m, struct term_solutions *out)
+{
+	struct term_sum s = { 0 };
 	unsigned at = TERM_SUM;
 
 	sum_add(t, &s, x, 1);
 	for (unsigned i = 0; i < s.n; i++)
 		if (s.factor[i] && term_has(t, s.atom[i], var)) {
 			if (at < TERM_SUM)
-				return TERM_NONE;
+				return;
 			at = i;
 		}
 	if (s.full || at == TERM_SUM)
-		return TERM_NONE;
+		return;
 	const term atom = s.atom[at];
 	const int64_t factor = s.factor[at];
 
@@ -815,34 +848,102 @@ static term solve_sum(struct terms *t, term x, term var, term value)
 		value = term_apply(t, BIN_NEG, value, TERM_NONE);
 	if (factor != 1 && factor != -1)
 		value = term_apply(t, BIN_DIV, value, term_num(t, factor < 0 ? -factor : factor));
-	return atom == x && factor == 1 ? TERM_NONE : term_solve(t, atom, var, value);
+	if (atom != x || factor != 1)
+		solve(t, atom, var, value, m, out);
 }
 
-term term_solve(struct terms *t, term x, term var, term value)
+/* Either side may be the one that matters. If it is known for each value of the variable which, there are solutions of both. */
+static void solve_choice(struct terms *t, struct term_node n, term var, term value, term m, struct term_solutions *out)
+{
+	struct term_solutions a = { .n = 0 }, b = { .n = 0 };
+
+	solve(t, n.b, var, value, m, &a);
+	solve(t, n.c, var, value, m, &b);
+	if (term_has(t, n.a, var)) {
+		for (unsigned i = 0; i < a.n; i++)
+			add_solution(out, a.at[i]);
+		for (unsigned i = 0; i < b.n; i++)
+			add_solution(out, b.at[i]);
+		return;
+	}
+	for (unsigned i = 0; a.n && b.n && (i < a.n || i < b.n); i++)
+		add_solution(out, term_ite(t, n.a, a.at[i < a.n ? i : a.n - 1], b.at[i < b.n ? i : b.n - 1]));
+}
+
+/* A product with 1 or -1, whichever is chosen. */
+static void solve_product(struct terms *t, struct term_node n, term var, term value, term m, struct term_solutions *out)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const struct term_node choice = *term_at(t, i ? n.b : n.a);
+		const term other = i ? n.a : n.b;
+		int64_t k;
+
+		if (choice.op != TERM_ITE)
+			continue;
+		if (term_is_num(t, choice.b, &k) && (k == 1 || k == -1))
+			solve(t, other, var, term_apply(t, BIN_MUL, value, choice.b), m, out);
+		if (term_is_num(t, choice.c, &k) && (k == 1 || k == -1))
+			solve(t, other, var, term_apply(t, BIN_MUL, value, choice.c), m, out);
+	}
+}
+
+#define MOST_DIVISOR 4
+
+static void solve_quotient(struct terms *t, struct term_node n, term var, term value, struct term_solutions *out)
+{
+	int64_t k;
+
+	if (!term_is_num(t, n.b, &k) || k < 2 || k > MOST_DIVISOR)
+		return;
+	for (int64_t i = 0; i < k; i++)
+		solve(t, n.a, var, term_add(t, term_apply(t, BIN_MUL, value, n.b), term_num(t, i)), TERM_NONE, out);
+}
+
+/* Solves x = value, or if m is set, that both have the same remainder by m. */
+static void solve(struct terms *t, term x, term var, term value, term m, struct term_solutions *out)
 {
 	const struct term_node n = *term_at(t, x);
 	int64_t k;
 
-	if (x == var)
-		return value;
+	if (x == var) {
+		add_solution(out, reduce_by(t, value, m));
+		return;
+	}
 	if (!term_has(t, x, var))
-		return TERM_NONE;
-	if (n.op == BIN_MOD && !term_has(t, n.b, var)) {
-		const term y = term_solve(t, n.a, var, value);
-
-		return y == TERM_NONE ? y : term_apply(t, BIN_MOD, y, n.b);
+		return;
+	switch (n.op) {
+	case BIN_MOD:
+		if (!term_has(t, n.b, var))
+			solve(t, n.a, var, reduce_by(t, value, m), n.b, out);
+		break;
+	case TERM_ITE:
+		solve_choice(t, n, var, value, m, out);
+		break;
+	case BIN_POW:
+		if (term_is_num(t, n.a, &k) && k == 2)
+			solve(t, n.b, var, term_apply(t, BIN_LOG2, reduce_by(t, value, m), TERM_NONE), TERM_NONE, out);
+		break;
+	case BIN_XOR:
+		value = term_apply(t, BIN_XOR, reduce_by(t, value, m), term_has(t, n.a, var) ? n.b : n.a);
+		solve(t, term_has(t, n.a, var) ? n.a : n.b, var, value, TERM_NONE, out);
+		break;
+	case BIN_DIV:
+		solve_quotient(t, n, var, reduce_by(t, value, m), out);
+		break;
+	case BIN_MUL:
+		if (!term_is_num(t, n.a, &k) && !term_is_num(t, n.b, &k)) {
+			solve_product(t, n, var, value, m, out);
+			break;
+		} /* fall through */
+	default:
+		solve_sum(t, x, var, value, m, out);
 	}
-	if (n.op == TERM_ITE && !term_has(t, n.a, var)) {
-		const term y = term_solve(t, n.b, var, value), z = term_solve(t, n.c, var, value);
+}
 
-		return y == TERM_NONE || z == TERM_NONE ? TERM_NONE : term_ite(t, n.a, y, z);
-	}
-	if (n.op == BIN_POW && term_is_num(t, n.a, &k) && k == 2)
-		return term_solve(t, n.b, var, term_apply(t, BIN_LOG2, value, TERM_NONE));
-	if (n.op == BIN_XOR)
-		return term_has(t, n.a, var) ? term_solve(t, n.a, var, term_apply(t, BIN_XOR, value, n.b)) :
-					       term_solve(t, n.b, var, term_apply(t, BIN_XOR, value, n.a));
-	return solve_sum(t, x, var, value);
+void term_solve(struct terms *t, term x, term var, term value, struct term_solutions *out)
+{
+	out->n = 0;
+	solve(t, x, var, value, TERM_NONE, out);
 }
 
 /* ---- evaluation ---- */

@@ -116,6 +116,8 @@ static inline bool term_is_num(const struct terms *t, term x, int64_t *value)
 }
 /* True if the term is 2^k, where k is known not to be negative; *exponent is then k. */
 bool term_power_of_two(const struct terms *t, term x, term *exponent);
+/* Returns a power of two as it stands in sums: 2^(k + n), where n is a number, as 2^n times 2^k. Returns other terms as they are. */
+term term_spread(struct terms *t, term x);
 /* True if the variable occurs in the term. */
 bool term_has(const struct terms *t, term x, term var);
 
@@ -128,19 +130,27 @@ struct term_map {
 void term_map_add(struct term_map *m, term from, term to);
 term term_subst(struct terms *t, term x, const struct term_map *m);
 
-/* Solves x = value for the variable var. Returns TERM_NONE if x has another form than those that can be solved: var plus or
- * minus a term, its remainder, its product with a number, or 2 to its power. The result is a candidate, which must be checked:
- * x may have no solution, or several. */
-term term_solve(struct terms *t, term x, term var, term value);
+/* Solves x = value for the variable var, if x is made of var by sums, choices, remainders, products with and quotients by numbers,
+ * exclusive ors, and as an exponent of 2. The results are candidates, which must be checked: x may have no solution, or others. */
+#define TERM_SOLUTIONS 8u
+struct term_solutions {
+	term at[TERM_SOLUTIONS];
+	unsigned n;
+};
+void term_solve(struct terms *t, term x, term var, term value, struct term_solutions *out);
 
-/* A sum is a term of numbers and atoms, the terms that are no sums, with factors. The following treat a term as a sum.
- * term_number() returns the number in it, and in *rest the term without it. */
-int64_t term_number(struct terms *t, term x, term *rest);
-/* Returns the number of atoms. Sums that have an atom with factors of the same sign have a bit of *signs in common. */
-unsigned term_atoms(const struct terms *t, term x, uint64_t *signs);
-/* Stores its atoms and their factors. Returns their number, or 0 if there are more than TERM_SUM. */
+/* A term as a sum: a number, and atoms, which are no sums, with factors. */
 #define TERM_SUM 12u
-unsigned term_summands(const struct terms *t, term x, term *atom, int64_t *factor);
+struct term_sum {
+	term atom[TERM_SUM];
+	int64_t factor[TERM_SUM], num;
+	unsigned n;
+	bool full; /* only inside term.c: the sum has too many atoms, or numbers that are too large */
+};
+/* Stores the atoms in the order of their numbers, with factors that are not 0. A sum with more than TERM_SUM is one atom itself. */
+void term_sum_of(const struct terms *t, term x, struct term_sum *out);
+/* Returns the number in a sum, and in *rest the term without it. */
+int64_t term_number(struct terms *t, term x, term *rest);
 /* Returns the equation x = 0, with all factors positive. */
 term term_equation(struct terms *t, term x);
 /* Solves x = 0 for a variable that is not among `keep`. Returns the variable, and its value in *value, or TERM_NONE. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Results. The value of an element is a run of ranks, counted modulo the size, whose elements of one buffer at the start have
- * been summed up in this order; what was only moved is a run of one rank. For each site, terms say what its ops read and write.
+ * been summed up in this order, or a class of members (members.c); what was only moved is a run of one rank. For each site, terms say what its ops read and write.
  * They are guesses. Ops of a rank that use the same elements are ordered as in the text (order.c), so that an op reads what the
  * last op before it in the text has written. It is proved that
  *   every op writes what its terms say, if what it reads, or receives, is what terms say,
@@ -36,6 +36,8 @@ static term same_held(struct proof *p, struct held a, struct held b)
 	struct terms *t = &p->t;
 	term begin = term_eq(t, a.lo, b.lo);
 
+	if (a.members || b.members)
+		return term_and(t, same_element(p, a, b), members_same(p, a, b));
 	if (is_commutative(p))
 		begin = term_or(t, begin, term_eq(t, a.n, p->s.p));
 	return term_and(t, same_element(p, a, b), term_and(t, term_eq(t, a.n, b.n), begin));
@@ -48,8 +50,11 @@ static term is_sum(struct proof *p, struct held a, struct held b, struct held su
 	const term next = term_eq(t, term_apply(t, BIN_MOD, term_add(t, a.lo, a.n), p->s.p), b.lo);
 	const term n = term_and(t, term_eq(t, sum.n, term_add(t, a.n, b.n)), term_le(t, sum.n, p->s.p));
 	const term begin = term_and(t, term_eq(t, sum.lo, a.lo), next);
+	const term same = term_and(t, same_element(p, a, b), same_element(p, a, sum));
 
-	return term_and(t, term_and(t, same_element(p, a, b), same_element(p, a, sum)), term_and(t, n, begin));
+	if (a.members || b.members || sum.members)
+		return is_commutative(p) ? term_and(t, same, members_sum(p, a, b, sum)) : term_num(t, 0);
+	return term_and(t, same, term_and(t, n, begin));
 }
 
 /* Returns a value of a site for element d of the range of an instance. */
@@ -59,7 +64,7 @@ static struct held instance_held(struct proof *p, const struct instance *i, cons
 
 	term_map_add(&m, p->elem, d);
 	return (struct held){ term_subst(&p->t, h->lo, &m), term_subst(&p->t, h->n, &m), term_subst(&p->t, h->buf, &m),
-			      term_subst(&p->t, h->index, &m) };
+			      term_subst(&p->t, h->index, &m), h->members };
 }
 
 static const struct site_values *values_of(const struct proof *p, const struct site *x)
@@ -166,27 +171,33 @@ static void add_writer(struct proof *p, const struct instance *i, void *arg)
 		w->cond[w->n++] = cond;
 }
 
-/* Adds guesses that hold for any writer: variables of the use and their predecessors, and steps of trees. */
+/* Adds guesses that hold for any writer: variables of the use, also in the iteration before, and steps of trees. */
 static void add_guesses(struct proof *p, struct use *u)
 {
 	struct terms *t = &p->t;
 	const term one = term_num(t, 1), ahead = term_apply(t, BIN_MOD, term_sub(t, u->index, p->rank), p->s.p);
+	const struct path *path = u->site ? &u->site->path : &u->gets->path;
 
 	u->nmore = 0;
-	for (unsigned i = 1; i < u->at.map.n; i++) { /* entry 0 is the rank */
-		u->more[u->nmore++] = u->at.map.to[i];
-		u->more[u->nmore++] = term_sub(t, u->at.map.to[i], one);
-	}
+	for (unsigned i = 0; i < path->n; i++)
+		if (path->frame[i].var != TERM_NONE) {
+			const term k = instance_value(p, &u->at, path->frame[i].var);
+
+			u->more[u->nmore++] = k;
+			u->more[u->nmore++] = path->frame[i].down ? term_add(t, k, one) : term_sub(t, k, one);
+		}
 	u->more[u->nmore++] = term_apply(t, BIN_LOG2, term_apply(t, BIN_MAX, ahead, one), TERM_NONE);
 }
 
-/* Adds the value of a loop variable at which a term has a value. */
-static void add_solution(struct proof *p, term x, term var, term value, term *more, unsigned *n)
+/* Adds the values of a loop variable at which a term has a value. */
+static void add_solutions(struct proof *p, term x, term var, term value, term *more, unsigned *n)
 {
-	const term at = term_solve(&p->t, x, var, value);
+	struct term_solutions s;
 
-	if (at != TERM_NONE && !term_has(&p->t, at, var) && *n < MOST_HYPS)
-		more[(*n)++] = at;
+	term_solve(&p->t, x, var, value, &s);
+	for (unsigned i = 0; i < s.n && *n < MOST_HYPS; i++)
+		if (!term_has(&p->t, s.at[i], var))
+			more[(*n)++] = s.at[i];
 }
 
 /* Adds the values of a loop variable at which comparisons in a term change. */
@@ -201,11 +212,11 @@ static void add_ends(struct proof *p, term x, term var, term *more, unsigned *n)
 		if (part[i] != TERM_NONE)
 			add_ends(p, part[i], var, more, n);
 	if (c.op == BIN_LE || c.op == BIN_LT || c.op == BIN_EQ) {
-		add_solution(p, c.a, var, c.b, more, n);
-		add_solution(p, c.b, var, c.a, more, n);
+		add_solutions(p, c.a, var, c.b, more, n);
+		add_solutions(p, c.b, var, c.a, more, n);
 	}
 	if (c.op == BIN_LT)
-		add_solution(p, c.a, var, term_sub(&p->t, c.b, one), more, n);
+		add_solutions(p, c.a, var, term_sub(&p->t, c.b, one), more, n);
 }
 
 /* Adds the step in which members exchange by powers of two, x xor 2^k, such that the member of the element's rank is reached. */
@@ -234,7 +245,9 @@ static void guess_writers(struct proof *p, struct writers *w, const struct site 
 {
 	const struct site_range range = written_range(x);
 	const struct term_map here = { .from = { p->s.r }, .to = { p->rank }, .n = 1 };
-	struct guess g = { .term = &range.off, .value = &w->use->index, .n = 1 };
+	/* the element may be the first one of the range, or another one of a short range */
+	const term from[] = { range.off, range.off }, to[] = { w->use->index, term_sub(&p->t, w->use->index, term_num(&p->t, 1)) };
+	struct guess g = { .term = from, .value = to, .n = 2 };
 	term more[MOST_HYPS];
 	unsigned ends;
 
@@ -283,7 +296,7 @@ static void begin_use(struct proof *p, struct use *u, struct obligation *o)
 	u->need = u->site ? instance_held(p, &u->at, &values_of(p, x)->read[u->range], d) :
 			    (struct held){ instance_value(p, &u->at, u->gets->rank), instance_value(p, &u->at, u->gets->ranks),
 					   term_num(t, u->gets->from.buf),
-					   term_add(t, instance_value(p, &u->at, u->gets->from.off), d) };
+					   term_add(t, instance_value(p, &u->at, u->gets->from.off), d), false };
 	if (u->gets && in->any && in->buf == u->buf) {
 		const term cond = instance_value(p, &u->at, in->cond);
 
@@ -430,6 +443,7 @@ static void guess_values(struct proof *p)
 	if (!s || !p->values)
 		longjmp(p->stop, 1);
 	memset(s, 0, (p->s.ops.n + 1) * sizeof *s);
+	members_find(p);
 	run_small(p, s);
 	for (size_t i = 0; i < p->s.ops.n; i++) {
 		const struct site *x = &p->s.ops.at[i];
@@ -440,9 +454,19 @@ static void guess_values(struct proof *p)
 	}
 }
 
+static bool has_members(const struct proof *p)
+{
+	for (size_t i = 0; i < p->s.ops.n; i++)
+		if (p->values[i].read[0].members || p->values[i].read[1].members || p->values[i].wrote.members)
+			return true;
+	return false;
+}
+
 void prove_values(struct proof *p)
 {
 	guess_values(p);
+	if (has_members(p))
+		members_prove(p);
 	for (size_t i = 0; i < p->s.ops.n; i++)
 		prove_writes(p, i);
 	for (size_t i = 0; i < p->s.ops.n; i++)

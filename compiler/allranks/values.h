@@ -8,7 +8,9 @@
 /* A value as a number, as struct held is one as terms. If `known` is false, the element has not been written. */
 struct cell {
 	bool known;
+	bool run; /* the ranks are a run: lo, lo + 1, ...; otherwise only `ranks` says which they are */
 	int64_t lo, n, buf, index;
+	uint64_t ranks; /* bit i is set if rank i is one of them */
 };
 
 /* A value that an op had in a run: element number `elem` of its range. `value` has the values of the variables of sites. */
@@ -37,6 +39,17 @@ struct held initial_held(struct proof *p, uint32_t buf, term rank, term index, t
 
 /* True if the element is in the range of an instance. */
 term covers_index(struct proof *p, const struct instance *i, struct site_range range, term len, term index);
+
+/* ---- members.c ---- */
+
+/* Finds the number of the member for which a rank stands, p->member. */
+void members_find(struct proof *p);
+/* Proves that members are numbered in the order of ranks, which the other functions rely on. */
+void members_prove(struct proof *p);
+/* True if two values, of which one is over members at least, are over the same ranks. */
+term members_same(struct proof *p, struct held a, struct held b);
+/* True if the ranks of `sum` are those of a and those of b, which have none in common. */
+term members_sum(struct proof *p, struct held a, struct held b, struct held sum);
 
 /* ---- run.c, fit.c ---- */
 
