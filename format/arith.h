@@ -60,6 +60,16 @@ static inline int shift(int64_t x, int64_t y, bool left, int64_t *out)
 	return 0;
 }
 
+static inline int reverse_bits(int64_t x, int64_t n, int64_t *out)
+{
+	if (n < 0 || n > 62 || x < 0 || x >> n)
+		return -ERR_DOMAIN;
+	*out = 0;
+	for (; n; n--, x >>= 1)
+		*out = *out << 1 | (x & 1);
+	return 0;
+}
+
 ARITH_INLINE int apply_binary(int op, int64_t x, int64_t y, int64_t *out)
 {
 	int64_t other;
@@ -104,6 +114,8 @@ ARITH_INLINE int apply_binary(int op, int64_t x, int64_t y, int64_t *out)
 	case BIN_MAX:
 		*out = x > y ? x : y;
 		return 0;
+	case BIN_REVERSE:
+		return reverse_bits(x, y, out);
 	case BIN_EQ:
 		*out = x == y;
 		return 0;

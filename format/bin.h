@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define BIN_MAGIC "\x89GSB\r\n\x1a\n"
-#define BIN_VERSION 9u
+#define BIN_VERSION 10u
 /* The field min_reader of a binary is the highest of these versions that it needs. */
 #define BIN_MIN_READER 1u /* needed by any binary */
 #define BIN_RESULT_READER 2u /* needed by a result, calls, the flag commutative, or a buffer that may be in place */
@@ -38,6 +38,7 @@
 #define BIN_GIVEN_READER 7u /* needed by the instruction GIVEN, and so by a computed default */
 #define BIN_REPRODUCIBLE_READER 8u /* needed by the flag reproducible */
 #define BIN_PROOF_READER 9u /* needed by PROOF */
+#define BIN_REVERSE_READER 10u /* needed by the instruction REVERSE */
 #define BIN_ANY UINT32_MAX
 #define BIN_NONE UINT32_MAX
 #define BIN_NOREG UINT16_MAX

@@ -148,6 +148,31 @@ static void collect_members(struct fit *f, const struct site *x)
 						       term_add(t, x->path.frame[i].var, term_num(t, more))));
 }
 
+/* Adds the parts of a term that are the same for all ranks, roots and iterations. Returns true if all of it is. */
+static bool add_shared(struct fit *f, term x)
+{
+	const struct term_node n = *term_at(&f->p->t, x);
+	const term part[] = { n.a, n.b, n.c };
+	bool shared = true;
+
+	if (n.op == TERM_NUM || n.op == TERM_VAR)
+		return n.op == TERM_NUM || x == f->p->s.p;
+	for (unsigned i = 0; i < 3; i++)
+		if (part[i] != TERM_NONE)
+			shared &= add_shared(f, part[i]);
+	if (shared && !term_boolean(&f->p->t, x))
+		add_atom(f, x);
+	return shared;
+}
+
+/* What the peers of all messages have in common, such as the number of members. */
+static void collect_shared(struct fit *f)
+{
+	for (size_t i = 0; i < f->p->s.ops.n; i++)
+		if (bin_is_message(f->p->s.ops.at[i].kind))
+			add_shared(f, f->p->s.ops.at[i].peer);
+}
+
 static void collect_atoms(struct fit *f)
 {
 	struct proof *p = f->p;
@@ -160,6 +185,8 @@ static void collect_atoms(struct fit *f)
 		collect_members(f, x);
 	for (unsigned i = 0; i < sizeof basic / sizeof *basic; i++)
 		add_atom(f, basic[i]);
+	if (p->member != TERM_NONE)
+		collect_shared(f);
 	if (p->b->meta->root != BIN_NONE) {
 		add_atom(f, p->s.root);
 		if (p->turned != p->s.r)
@@ -167,11 +194,13 @@ static void collect_atoms(struct fit *f)
 	}
 	for (unsigned i = 0; i < x->path.n; i++)
 		if (x->path.frame[i].var != TERM_NONE) {
-			const term k = x->path.frame[i].var, two = term_num(t, 2);
+			const term k = x->path.frame[i].var, two = term_num(t, 2), power = term_apply(t, BIN_POW, two, k);
 
 			add_atom(f, k);
-			add_atom(f, term_apply(t, BIN_POW, two, k));
+			add_atom(f, power);
 			add_atom(f, term_apply(t, BIN_POW, two, term_add(t, k, term_num(t, 1))));
+			if (p->member != TERM_NONE) /* where the group of a member begins */
+				add_atom(f, term_sub(t, p->member, term_apply(t, BIN_MOD, p->member, power)));
 		}
 	for (unsigned i = 0; i < bin_nranges(x->kind); i++)
 		add_parts(f, x->range[i].off);

@@ -137,13 +137,14 @@ static void drop_unknown(const struct terms *t, struct guess *g, term *left, ter
 }
 
 /* Guesses the executions of z that b waits for by a dependency and by these names. The indices of labels follow from each other; if
- * they do not, because z is named by a call or in a loop around the dependency, its loop variables are guessed to be those of a. */
+ * they do not, because z is named by a call or in a loop around the dependency, its loop variables are guessed to be those of a, or
+ * those of the first or last iteration. */
 static void search_by_names(struct proof *p, struct between *s, const struct site_dep *d, term b_name, const struct site *z,
 			    term z_name)
 {
 	/* The variables of the dependency are those of the loops around b, if the statements stand together. */
-	const struct term_map *here = &s->b->map;
-	term left[MOST_HYPS + 4], right[MOST_HYPS + 4];
+	const struct term_map *here = &s->b->map, at_rank = { .from = { p->s.r }, .to = { s->b->rank }, .n = 1 };
+	term left[MOST_HYPS + 4], right[MOST_HYPS + 4], more[MOST_HYPS];
 	struct guess g = { .term = left, .value = right };
 
 	if (b_name == TERM_NONE || z_name == TERM_NONE ||
@@ -154,8 +155,14 @@ static void search_by_names(struct proof *p, struct between *s, const struct sit
 		return;
 	drop_unknown(&p->t, &g, left, right, &d->path, here);
 	if (!g.n) {
-		g.more = s->a->map.to + 1; /* entry 0 is the rank */
-		g.nmore = s->a->map.n - 1;
+		for (unsigned i = 1; i < s->a->map.n && g.nmore < MOST_HYPS; i++) /* entry 0 is the rank */
+			more[g.nmore++] = s->a->map.to[i];
+		for (unsigned i = 0; i < z->path.n && g.nmore + 2 <= MOST_HYPS; i++)
+			if (z->path.frame[i].var != TERM_NONE) {
+				more[g.nmore++] = term_subst(&p->t, z->path.frame[i].lo, &at_rank);
+				more[g.nmore++] = term_subst(&p->t, z->path.frame[i].hi, &at_rank);
+			}
+		g.more = more;
 	}
 	instance_guess(p, z, s->b->rank, &g, add_between, s);
 }

@@ -460,6 +460,11 @@ static void check_arith(struct walk *w, uint32_t insn, int op, term a, term b, t
 		add_check(w, insn, term_le(t, term_num(t, 0), b), "the exponent is negative");
 	if (op == BIN_LOG2 || op == BIN_CEILLOG2)
 		add_check(w, insn, term_lt(t, term_num(t, 0), a), "the logarithm of a number below 1");
+	if (op == BIN_REVERSE)
+		add_check(w, insn,
+			  term_and(t, term_and(t, term_le(t, term_num(t, 0), b), term_le(t, b, term_num(t, 62))),
+				   term_and(t, term_le(t, term_num(t, 0), a), term_lt(t, a, term_apply(t, BIN_POW, term_num(t, 2), b)))),
+			  "a number whose bits are reversed has other bits");
 	if (op == BIN_SHL || op == BIN_SHR)
 		add_check(w, insn, term_and(t, term_le(t, term_num(t, 0), b), term_le(t, b, term_num(t, 63))),
 			  "a shift by less than 0 or more than 63 bits");

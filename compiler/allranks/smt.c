@@ -300,6 +300,19 @@ void smt_define(struct writer *w, term x, const char *form)
 	text_add(w->out, ")\n");
 }
 
+/* The lowest n->b bits in reverse order: all bits reversed, shifted down. */
+static void define_reverse(struct writer *w, term x, const struct term_node *n)
+{
+	declare_value(w, x, n);
+	FORM(x, "(assert (=> (and (bvsle %n %i) (bvsle %i %n)) (= %i (bvlshr ", 0, n->b, n->b, w->width, x);
+	text_add(w->out, "(concat");
+	for (unsigned i = 0; i < w->width; i++) {
+		text_add(w->out, " ((_ extract %u %u) ", i, i);
+		FORM(x, "%i)", n->a);
+	}
+	FORM(x, ") (bvsub %n %i)))))\n", w->width, n->b);
+}
+
 static void define_var(struct writer *w, term x, const struct term_node *n)
 {
 	const struct term_var *v = &w->t->vars.at[n->num];
@@ -330,6 +343,9 @@ static void define_node(struct writer *w, term x)
 		break;
 	case BIN_POW:
 		define_power(w, x, n);
+		break;
+	case BIN_REVERSE:
+		define_reverse(w, x, n);
 		break;
 	case BIN_SHR:
 		declare_value(w, x, n);

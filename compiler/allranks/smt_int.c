@@ -158,7 +158,8 @@ static void relate_flips(struct writer *w, const struct bit_op *x, const struct 
 /* An exclusive or and a remainder: of the same number, or a remainder of the exclusive or. */
 static void relate_flip_mod(struct writer *w, const struct bit_op *x, const struct bit_op *m)
 {
-	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i) (<= %n %i)) (= %u %i)))\n", x->a, m->a, x->e, m->e, 0, x->e, m->x);
+	FORM(x->x, "(assert (=> (and (or (= %i %i) (= %i %i)) (= %i %i) (<= %n %i)) (= %u %i)))\n", x->a, m->a, x->x, m->a, x->e, m->e,
+	     0, x->e, m->x);
 	FORM(x->x, "(assert (=> (and (= %i (- %i %i)) (= %i %i) (<= %n %i)) (= %u %n)))\n", x->a, m->a, m->x, x->e, m->e, 0, x->e,
 	     0);
 	/* a bit that is set adds to what is above the bits below */
@@ -210,6 +211,27 @@ static void relate_flipped(struct writer *w, const struct bit_op *x, const struc
 	     n->a, x->x, m->e, n->e, 0, x->e, x->e, m->e, x->x, n->x, x->a, m->x);
 	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i) (= %i %i) (<= %n %i) (<= %i %i)) (= %i %i)))\n", x->a, m->a, n->a, x->x,
 	     m->e, n->e, 0, m->e, m->e, x->e, n->x, m->x);
+}
+
+/* v is the number a with its n lowest bits reversed. */
+struct reverse {
+	term v, a, n;
+};
+
+/* Two reversed numbers: of the same number, or one of the other. */
+static void relate_reverses(struct writer *w, const struct reverse *x, const struct reverse *y)
+{
+	FORM(x->n, "(assert (=> (and (= %i %i) (<= %n %i) (<= %n %i) (< %i %u)) (and (=> (= %i %i) (= %i %i)) (=> (= %i %i) (= %i %i)))))\n",
+	     x->n, y->n, 0, x->n, 0, x->a, x->a, x->a, y->a, x->v, y->v, x->v, y->a, y->v, x->a);
+}
+
+/* Numbers that differ in the bit of x, reversed: these differ in the bit of y. */
+static void relate_reverse_flips(struct writer *w, const struct reverse *v, const struct reverse *u, const struct bit_op *x,
+				 const struct bit_op *y)
+{
+	FORM(v->n, "(assert (=> (and (= %i %i) (<= %n %i) (<= %n %i) (= (+ %i %i %n) %i) (<= %n %i) (< %i %u) ", v->n, u->n, 0, x->e, 0,
+	     y->e, x->e, y->e, 1, v->n, 0, v->a, v->a);
+	FORM(v->n, "(= %i %i) (= %i %i) (= %i %i)) (= %i %i)))\n", v->a, x->a, u->a, x->x, v->v, y->a, u->v, y->x);
 }
 
 /* ---- definitions ---- */
@@ -430,6 +452,9 @@ static void define_node(struct writer *w, term x)
 	case BIN_XOR:
 		define_xor(w, x, n);
 		break;
+	case BIN_REVERSE:
+		declare_value(w, x);
+		break;
 	case BIN_LOWBIT:
 		declare_value(w, x);
 		FORM(x, "(assert (=> (< %n %i) (and (<= %n %i) (<= %i %i))))\n", 0, n->a, 1, x, x, n->a);
@@ -455,12 +480,17 @@ struct powers {
 	unsigned n;
 };
 
-static void add_exponent(struct powers *all, term x)
+static bool has_exponent(const struct powers *all, term x)
 {
 	for (unsigned i = 0; i < all->n; i++)
 		if (all->at[i] == x)
-			return;
-	if (all->n < sizeof all->at / sizeof *all->at)
+			return true;
+	return false;
+}
+
+static void add_exponent(struct powers *all, term x)
+{
+	if (!has_exponent(all, x) && all->n < sizeof all->at / sizeof *all->at)
 		all->at[all->n++] = x;
 }
 
@@ -480,20 +510,46 @@ static void find_powers(const struct writer *w, struct powers *all)
 
 struct bits {
 	struct bit_op mod[MOST_BITS], flip[MOST_BITS];
-	unsigned nmods, nflips;
+	struct reverse reverse[MOST_BITS];
+	unsigned nmods, nflips, nreverses;
 };
 
 static void find_bits(const struct writer *w, struct bits *b)
 {
+	const struct term_node *n;
 	struct bit_op x;
 
 	for (term i = 0; i < w->t->v.n; i++) {
+		n = term_at(w->t, i);
+		if (w->used[i] && n->op == BIN_REVERSE && b->nreverses < MOST_BITS)
+			b->reverse[b->nreverses++] = (struct reverse){ i, n->a, n->b };
 		if (!w->used[i] || !is_bit_op(w->t, i, &x))
 			continue;
 		if (term_at(w->t, i)->op == BIN_MOD && b->nmods < MOST_BITS)
 			b->mod[b->nmods++] = x;
 		else if (term_at(w->t, i)->op == BIN_XOR && b->nflips < MOST_BITS)
 			b->flip[b->nflips++] = x;
+	}
+}
+
+/* About a reversed number of bits facts are stated if the text has their power of two. */
+static void state_reverses(struct writer *w, const struct powers *p, const struct bits *b)
+{
+	for (unsigned i = 0; i < b->nreverses; i++) {
+		const struct reverse *v = &b->reverse[i];
+
+		if (!has_exponent(p, v->n))
+			continue;
+		FORM(v->n, "(assert (=> (and (<= %n %i) (<= %n %i) (< %i %u)) (< %i %u)))\n", 0, v->n, 0, v->a, v->a, v->v);
+		for (unsigned k = 0; k < b->nreverses; k++) {
+			if (k == i)
+				continue;
+			relate_reverses(w, v, &b->reverse[k]);
+			for (unsigned x = 0; x < b->nflips; x++)
+				for (unsigned y = 0; y < b->nflips; y++)
+					if (x != y)
+						relate_reverse_flips(w, v, &b->reverse[k], &b->flip[x], &b->flip[y]);
+		}
 	}
 }
 
@@ -567,7 +623,7 @@ static void state_distances(struct writer *w, const struct bits *bits)
 bool smt_write_int(const struct terms *t, const struct obligation *o, struct text *out)
 {
 	struct powers powers = { .n = 0 };
-	struct bits bits = { .nmods = 0 };
+	struct bits bits = { 0 };
 	struct writer w;
 
 	if (!smt_begin(&w, t, o, NULL, 0, out))
@@ -586,6 +642,7 @@ bool smt_write_int(const struct terms *t, const struct obligation *o, struct tex
 	}
 	if (!w.wide) {
 		state_facts(&w, &powers, &bits);
+		state_reverses(&w, &powers, &bits);
 		state_distances(&w, &bits);
 	}
 	smt_end(&w, o);

@@ -128,6 +128,9 @@ static void bound_binary(struct term_node *n, const struct term_node *a, const s
 	case BIN_XOR:
 		bound_bits(n, a, b);
 		break;
+	case BIN_REVERSE:
+		set_interval(n, 0, b->hi >= 0 && b->hi < 61 ? ((int64_t)1 << b->hi) - 1 : TERM_MOST);
+		break;
 	case BIN_MIN:
 		set_interval(n, a->lo < b->lo ? a->lo : b->lo, a->hi < b->hi ? a->hi : b->hi);
 		break;
@@ -721,6 +724,10 @@ term term_apply(struct terms *t, int op, term a, term b)
 		return simplify_xor(t, a, b);
 	case BIN_POW:
 		return simplify_power(t, a, b);
+	case BIN_REVERSE:
+		if (term_at(t, a)->op == BIN_REVERSE && term_at(t, a)->b == b)
+			return term_at(t, a)->a;
+		break;
 	case BIN_LOG2:
 	case BIN_CEILLOG2:
 	case BIN_LOWBIT:

@@ -195,9 +195,14 @@ static void add_solutions(struct proof *p, term x, term var, term value, term *m
 	struct term_solutions s;
 
 	term_solve(&p->t, x, var, value, &s);
-	for (unsigned i = 0; i < s.n && *n < MOST_HYPS; i++)
-		if (!term_has(&p->t, s.at[i], var))
+	for (unsigned i = 0; i < s.n && *n < MOST_HYPS; i++) {
+		unsigned k = 0;
+
+		while (k < *n && more[k] != s.at[i])
+			k++;
+		if (k == *n && !term_has(&p->t, s.at[i], var))
 			more[(*n)++] = s.at[i];
+	}
 }
 
 /* Adds the values of a loop variable at which comparisons in a term change. */
@@ -219,24 +224,41 @@ static void add_ends(struct proof *p, term x, term var, term *more, unsigned *n)
 		add_solutions(p, c.a, var, term_sub(&p->t, c.b, one), more, n);
 }
 
-/* Adds the step in which members exchange by powers of two, x xor 2^k, such that the member of the element's rank is reached. */
-static void add_steps(struct proof *p, term x, term index, term *more, unsigned *n)
+/* Adds the step in which a number of this site is combined with the power of two that is the highest bit in which it differs from
+ * `other`. */
+static void add_step(struct proof *p, const struct path *path, term number, term exponent, term other, term *more, unsigned *n)
+{
+	struct terms *t = &p->t;
+	const term differ = term_apply(t, BIN_MAX, term_apply(t, BIN_XOR, number, other), term_num(t, 1));
+
+	for (unsigned i = 0; i < path->n; i++)
+		if (path->frame[i].var != TERM_NONE)
+			add_solutions(p, exponent, path->frame[i].var, term_apply(t, BIN_LOG2, differ, TERM_NONE), more, n);
+}
+
+/* Adds the steps in which members exchange by powers of two, x xor 2^k: if x is that of the peer, such that the member of the
+ * element's rank is reached; if x is in an offset, such that the element itself is. */
+static void add_steps(struct proof *p, const struct path *path, term x, bool is_peer, term index, term *more, unsigned *n)
 {
 	struct terms *t = &p->t;
 	const struct term_node c = *term_at(t, x);
 	const term part[] = { c.a, c.b, c.c };
 	const struct term_map here = { .from = { p->s.r }, .to = { p->rank }, .n = 1 },
 			      there = { .from = { p->s.r }, .to = { index }, .n = 1 };
+	int64_t base;
 
 	if (c.op == TERM_NUM || c.op == TERM_VAR)
 		return;
 	for (unsigned i = 0; i < 3; i++)
 		if (part[i] != TERM_NONE)
-			add_steps(p, part[i], index, more, n);
-	if (c.op == BIN_XOR && term_at(t, c.b)->op == BIN_POW && *n < MOST_HYPS) {
-		const term other = term_apply(t, BIN_XOR, term_subst(t, c.a, &here), term_subst(t, c.a, &there));
+			add_steps(p, path, part[i], is_peer, index, more, n);
+	for (unsigned i = 0; i < 2 && c.op == BIN_XOR; i++) {
+		const term number = i ? c.b : c.a;
+		const struct term_node power = *term_at(t, i ? c.a : c.b);
 
-		more[(*n)++] = term_apply(t, BIN_LOG2, term_apply(t, BIN_MAX, other, term_num(t, 1)), TERM_NONE);
+		if (power.op == BIN_POW && term_is_num(t, power.a, &base) && base == 2)
+			add_step(p, path, term_subst(t, number, &here), term_subst(t, power.b, &here),
+				 is_peer ? term_subst(t, number, &there) : index, more, n);
 	}
 }
 
@@ -256,6 +278,10 @@ static void guess_writers(struct proof *p, struct writers *w, const struct site 
 	memcpy(more, w->use->more, w->use->nmore * sizeof *more);
 	g.more = more;
 	g.nmore = w->use->nmore;
+	if (x->kind == BIN_OP_RECV) {
+		add_steps(p, &x->path, x->peer, true, w->use->index, more, &g.nmore);
+		add_steps(p, &x->path, range.off, false, w->use->index, more, &g.nmore);
+	}
 	for (unsigned i = 0; i < x->path.n && g.nmore + 2 < MOST_HYPS; i++)
 		if (x->path.frame[i].var != TERM_NONE) {
 			more[g.nmore++] = term_subst(&p->t, x->path.frame[i].hi, &here);
@@ -270,8 +296,6 @@ static void guess_writers(struct proof *p, struct writers *w, const struct site 
 		} else if (term_at(&p->t, x->path.frame[i].cond)->op == BIN_LE) { /* a branch may have the last iteration */
 			more[g.nmore++] = term_subst(&p->t, term_at(&p->t, x->path.frame[i].cond)->b, &here);
 		}
-	if (x->kind == BIN_OP_RECV)
-		add_steps(p, x->peer, w->use->index, more, &g.nmore);
 	instance_guess(p, x, p->rank, &g, add_writer, w);
 }
 

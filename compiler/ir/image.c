@@ -243,21 +243,28 @@ static bool needs_newer_reader(const struct ir_image *im)
 /* Returns the version of the reader that the instructions need, from those that came after version 5; 0 if none does. */
 static unsigned reader_of_code(const struct ir_image *im)
 {
-	unsigned reader = 0;
+	unsigned reader = 0, needed;
 
-	for (size_t i = 0; i < im->code.n && reader < BIN_GIVEN_READER; i++)
+	for (size_t i = 0; i < im->exprs.n; i++)
+		reader = im->exprs.at[i].op == BIN_REVERSE ? BIN_REVERSE_READER : reader;
+	for (size_t i = 0; i < im->code.n; i++) {
 		switch (im->code.at[i].op) {
+		case BIN_REVERSE:
+			needed = BIN_REVERSE_READER;
+			break;
 		case BIN_GIVEN:
-			reader = BIN_GIVEN_READER;
+			needed = BIN_GIVEN_READER;
 			break;
 		case BIN_ASSERT:
 		case BIN_LENGTH:
 		case BIN_COPYIN:
-			reader = BIN_ASSERT_READER;
+			needed = BIN_ASSERT_READER;
 			break;
 		default:
-			break;
+			continue;
 		}
+		reader = needed > reader ? needed : reader;
+	}
 	return reader;
 }
 
@@ -342,11 +349,12 @@ static void write_around(const struct ir_image *im, const struct parts *p, size_
 	struct bin_header *h = (struct bin_header *)(void *)out;
 	struct bin_section *s = (struct bin_section *)(void *)(h + 1);
 	const unsigned reader = reader_of_code(im);
+	const bool reproducible = im->meta.flags & BIN_F_REPRODUCIBLE;
 
 	memcpy(h->magic, BIN_MAGIC, 8);
 	h->version = BIN_VERSION;
-	h->min_reader = im->meta.flags & BIN_F_REPRODUCIBLE ? BIN_REPRODUCIBLE_READER :
-			reader ? (uint16_t)reader :
+	h->min_reader = reproducible && reader < BIN_REPRODUCIBLE_READER ? BIN_REPRODUCIBLE_READER :
+			reader						 ? (uint16_t)reader :
 			im->gets   ? BIN_GETS_READER :
 			im->qdir.n ? BIN_QUEUES_READER :
 			needs_newer_reader(im)  ? BIN_RESULT_READER :

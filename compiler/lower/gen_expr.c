@@ -273,6 +273,7 @@ static uint16_t gen_function(struct gen *g, const struct goal_expr *e, uint16_t 
 		{ "max", 2, BIN_MAX },		 { "blockoff", 3, BIN_END },
 		{ "blocklen", 3, BIN_END },	 { "sum", 3, BIN_END },
 		{ "extent", 2, BIN_END },	 { "side", 2, BIN_SIDE },
+		{ "reverse", 2, BIN_REVERSE },
 	};
 
 	for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) {

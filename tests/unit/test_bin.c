@@ -441,6 +441,21 @@ static void computed_defaults(void)
 	free(fixed.at);
 }
 
+/* The function reverse needs a reader of version 10, also where the schedule is for a number of ranks and it is left in a length. */
+static void reversed(void)
+{
+	static const char text[] = "schedule s implements MPI_Barrier reproducible\nrank r of p {\n  assert reverse(p, 40) > 0, \"a\"\n}\n";
+	static const char length[] = "schedule s\nbuffer inout a[count]\nbuffer inout b[count]\n"
+				     "rank r of p { copy a[0 +: reverse(count mod 4, 2) mod 2] into b[0 +: reverse(count mod 4, 2) mod 2] }\n";
+	struct image m[] = { make(text, 0, false, NULL), make(length, 0, false, NULL), make(length, 1, false, NULL) };
+
+	for (int i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL(((const struct bin_header *)(const void *)m[i].at)->min_reader, BIN_REVERSE_READER);
+		CU_ASSERT_EQUAL(bin_check(m[i].at, m[i].size), 0);
+		free(m[i].at);
+	}
+}
+
 /* The mark reproducible needs a reader of version 8, and a binary for a number of ranks keeps it. */
 static void reproducible(void)
 {
@@ -705,6 +720,12 @@ static void arithmetic(void)
 		{ BIN_CEILLOG2, 8, 0, 0, 3 },
 		{ BIN_CEILLOG2, 9, 0, 0, 4 },
 		{ BIN_CEILLOG2, INT64_MAX, 0, 0, 63 },
+		{ BIN_REVERSE, 0, 0, 0, 0 },
+		{ BIN_REVERSE, 6, 4, 0, 6 },
+		{ BIN_REVERSE, 1, 62, 0, (int64_t)1 << 61 },
+		{ BIN_REVERSE, 16, 4, ERR_DOMAIN, 0 },
+		{ BIN_REVERSE, -1, 4, ERR_DOMAIN, 0 },
+		{ BIN_REVERSE, 1, 63, ERR_DOMAIN, 0 },
 		{ BIN_LOWBIT, 0, 0, 0, 0 },
 		{ BIN_LOWBIT, 12, 0, 0, 4 },
 		{ BIN_LOWBIT, -12, 0, 0, 4 },
@@ -996,6 +1017,7 @@ static const struct unit_test tests[] = {
 	{ "versions", versions },
 	{ "computed defaults", computed_defaults },
 	{ "reproducible", reproducible },
+	{ "reversed", reversed },
 	{ "misaligned", misaligned },
 	{ "sections", sections },
 	{ "wide", wide },

@@ -14,7 +14,7 @@ syntax keyword goalClause on nextgroup=goalExecutor skipwhite
 syntax keyword goalExecutor contained app comm nic start
 syntax keyword goalOperator mod xor and or not
 syntax keyword goalMode global rootonly local in out inout scratch
-syntax match goalFunction /\<\(log2\|ceillog2\|lowbit\|popcount\|abs\|min\|max\|blockoff\|blocklen\|sum\|extent\|side\)\ze\s*(/
+syntax match goalFunction /\<\(log2\|ceillog2\|lowbit\|popcount\|abs\|min\|max\|blockoff\|blocklen\|sum\|extent\|side\|reverse\)\ze\s*(/
 syntax match goalCollective /\<MPI_\w\+/
 syntax match goalLabel /^\s*\zs\h\w*\(\[[^]]*\]\)\?\ze\s*:/
 syntax match goalNumber /\<\d\+\>/
