@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Results. The value of an element is a run of ranks, counted modulo the size, whose elements of one buffer at the start have
- * been summed up in this order, or a class of members (members.c); what was only moved is a run of one rank. For each site, terms say what its ops read and write.
- * They are guesses. Ops of a rank that use the same elements are ordered as in the text (order.c), so that an op reads what the
- * last op before it in the text has written. It is proved that
+ * been summed up in this order, or a class of members (members.c); what was only moved is a run of one rank. For each site, terms
+ * say what its ops read and write. They are guesses. Ops of a rank that use the same elements are ordered as in the text (order.c),
+ * so that an op reads what the last op before it in the text has written. It is proved that
  *   every op writes what its terms say, if what it reads, or receives, is what terms say,
  *   every op reads what its terms say, because there is an op before it that writes this, and each op before it that writes
  *   the element is this one, or comes before this one; or because the element holds it at the start and no op writes it, and
