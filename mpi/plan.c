@@ -350,6 +350,14 @@ static bool is_on_device(const struct gm_plan *p, int side)
 	return gm_plan_uses(p, side) && buf != MPI_BOTTOM && gm_device_memory(buf);
 }
 
+/* True if what the rank sends itself does not fit the place for it: the call is wrong, and would write behind its buffer. */
+static bool own_differs(const struct gm_plan *p, const struct blocks *send, const struct blocks *recv)
+{
+	if (p->spec->flags & GM_NEAR || !gm_plan_uses(p, GM_SEND) || !gm_plan_uses(p, GM_RECV) || send->kind == GM_VECTOR)
+		return false;
+	return send->each != (recv->kind == GM_VECTOR ? recv->bytes[p->comm->rank] : recv->each);
+}
+
 void gm_plan_make(struct gm_plan *p)
 {
 	struct blocks send = { 0 }, recv = { 0 };
@@ -378,6 +386,8 @@ void gm_plan_make(struct gm_plan *p)
 		take_side(p, GM_RECV, &recv);
 	if (!p->why && are_aliased(p, &send, &recv))
 		p->why = GM_ALIASED;
+	if (!p->why && own_differs(p, &send, &recv))
+		p->why = "a rank sends itself a block of another size than it receives";
 	if (p->why)
 		return;
 	if (p->spec->flags & GM_NEAR)

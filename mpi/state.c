@@ -56,7 +56,6 @@ MPIX_Sched_ctx gm_ctx(void)
 	pthread_mutex_lock(&process.lock);
 	if (!process.tried) {
 		process.tried = true;
-		gm_stats_begin();
 		if (load_library() && gm_lib.ctx_create(&process.ctx) == MPIX_SCHED_SUCCESS)
 			gm_lib.energy_handler_reg(process.ctx, wait_here, NULL);
 		else
@@ -78,6 +77,7 @@ bool gm_loaded(void)
 
 void gm_begin(void)
 {
+	gm_stats_begin();
 	gm_comms_begin();
 }
 
@@ -87,9 +87,10 @@ void gm_end(void)
 	const bool quiet = gm_nbc_end();
 
 	gm_helper_end();
-	if (process.ctx) {
+	if (process.ctx)
 		gm_reap();
-		gm_stats_end();
+	gm_stats_end();
+	if (process.ctx) {
 		gm_own_end();
 		gm_comms_end();
 		gm_lib.energy_handler_dereg(process.ctx);

@@ -105,7 +105,7 @@ void gm_stats_end(void)
 {
 	int rank = 0;
 
-	if (stats.on) {
+	if (stats.on && (stats.first || stats.spread[0] || stats.spread[1])) {
 		PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 		print_spread(rank);
 	}

@@ -4,6 +4,7 @@
 #include "persistent.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { N = 10, STARTS = 3 };
@@ -85,6 +86,26 @@ static void no_result(void)
 	MPI_Request_free(&request);
 }
 
+/* A rank sends itself more than it has room for. The call is wrong; whatever becomes of it, the memory behind the room stays. */
+static void overlong(void)
+{
+	enum { ROOM = 100 };
+	int send[N] = { 0 }, *recv = malloc((size_t)(size + ROOM) * sizeof *recv), behind = 0;
+	MPI_Request request;
+
+	for (int i = 0; i < size + ROOM; i++)
+		recv[i] = -1;
+	if (MPI_Allgather_init(send, N, MPI_INT, recv, 1, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, &request) == MPI_SUCCESS) {
+		if (MPI_Start(&request) == MPI_SUCCESS)
+			MPI_Wait(&request, MPI_STATUS_IGNORE);
+		MPI_Request_free(&request);
+	}
+	for (int i = size; i < size + ROOM; i++)
+		behind += recv[i] != -1;
+	CHECK(!behind);
+	free(recv);
+}
+
 #ifdef OPEN_MPI /* it looks at the arguments before it calls a component */
 static void wrong(void)
 {
@@ -130,6 +151,25 @@ static void wrong(void)
 }
 #endif
 
+/* A broadcast from the first rank to the others by an intercommunicator, which the MPI library serves */
+static void between(void)
+{
+	int x = rank ? -1 : 7;
+	MPI_Comm side, inter;
+	MPI_Request request;
+
+	MPI_Comm_split(MPI_COMM_WORLD, rank > 0, rank, &side);
+	MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, rank ? 0 : 1, 5, &inter);
+	MPI_Bcast_init(&x, 1, MPI_INT, rank ? 0 : MPI_ROOT, inter, MPI_INFO_NULL, &request);
+	MPI_Start(&request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	CHECK(x == 7);
+	MPI_Request_free(&request);
+	MPI_Comm_free(&inter);
+	MPI_Comm_free(&side);
+}
+
+/* With an argument, nothing is called that is served. */
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
@@ -137,10 +177,15 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-	addresses();
-	gaps();
-	no_result();
-	wrong();
+	if (argc > 1) {
+		between();
+	} else {
+		addresses();
+		gaps();
+		no_result();
+		overlong();
+		wrong();
+	}
 	MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
 	MPI_Finalize();
 	if (!bad && rank == 0)

@@ -14,5 +14,10 @@ for mpi in "${INSTALLED[@]}"; do
 	for collective in Neighbor_alltoallw Bcast Exscan; do
 		check "odd.$mpi.$collective" grep -q "rank 0: MPI_$collective by [a-z_]*: 1 inits" "$TMP/out"
 	done
+	if serve $mpi 100 3 "$TMP/odd-$mpi" between && grep -q '^odd: right' "$TMP/out"; then ok "odd.$mpi.between"; else
+		fail "odd.$mpi.between"
+		told
+	fi
+	check "odd.$mpi.between.told" grep -q 'MPI_Bcast by the MPI library: 1 inits: an intercommunicator' "$TMP/out"
 done
 finish
