@@ -39,6 +39,8 @@ if [ ! -d "$dir/system" ]; then
 	trap - EXIT
 fi
 cp -L /etc/resolv.conf "$dir/system/etc/resolv.conf"
+# Launchers look up the name of the host, and wait for a server that does not know it.
+echo "127.0.0.1 localhost $(uname -n)" >"$dir/system/etc/hosts"
 [ -d "$tree" ] || git init -q "$tree"
 git -C "$tree" fetch -q "$here" HEAD
 git -C "$tree" checkout -qf --detach FETCH_HEAD
