@@ -146,9 +146,9 @@ static void relate_halves(struct writer *w, const struct bit_op *low, const stru
 /* Two exclusive ors: of the same number, one of the other, or of a number and of where its group begins. */
 static void relate_flips(struct writer *w, const struct bit_op *x, const struct bit_op *y)
 {
-	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i)) (= %i %i)))\n", x->a, y->a, x->e, y->e, x->x, y->x);
-	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i)) (= %i %i)))\n", x->x, y->a, x->e, y->e, y->x, x->a);
-	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i)) (= %i %i)))\n", y->x, x->a, x->e, y->e, x->x, y->a);
+	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i) (<= %n %i)) (= %i %i)))\n", x->a, y->a, x->e, y->e, 0, x->e, x->x, y->x);
+	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i) (<= %n %i)) (= %i %i)))\n", x->x, y->a, x->e, y->e, 0, x->e, y->x, x->a);
+	FORM(x->x, "(assert (=> (and (= %i %i) (= %i %i) (<= %n %i)) (= %i %i)))\n", y->x, x->a, x->e, y->e, 0, x->e, x->x, y->a);
 	FORM(y->x, "(assert (=> (and (<= %n %i) (= %i %i) (= %i (- %i %u))) (= %i (- %i %u))))\n", 0, x->e, x->e, y->e, x->a,
 	     y->a, x->x, y->x);
 	FORM(x->x, "(assert (=> (and (<= %n %i) (= %i %i) (= %i (- %i %u))) (= %i (- %i %u))))\n", 0, x->e, x->e, y->e, y->a,
