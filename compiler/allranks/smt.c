@@ -388,6 +388,7 @@ bool smt_begin(struct writer *w, const struct terms *t, const struct obligation 
 
 void smt_end(struct writer *w, const struct obligation *o)
 {
+	text_add(w->out, "; the hypotheses and the negated claim\n");
 	for (unsigned i = 0; i < o->n; i++) {
 		text_add(w->out, "(assert ");
 		smt_bool(w, o->frame[i].cond);
