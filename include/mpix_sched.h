@@ -220,6 +220,9 @@ struct MPIX_Sched_bind {
 	/* Size of each buffer, in elements of the datatype (bytes in plain GOAL); it holds for rebind too. Binding fails if
 	 * the schedule needs more. NULL: sizes are not checked. */
 	const size_t *sizes;
+	/* Why this rank does not bind; NULL: it does. Binding then fails on all ranks, with this as the detail. The schedule may be
+	 * NULL. */
+	const char *refusal;
 };
 
 /* Binds a schedule, collectively over the group and in the same order on all its ranks. Types and ops may be freed while the

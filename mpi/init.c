@@ -43,7 +43,8 @@ static void bind_plan(struct gm_plan *p, MPIX_Sched sched, char *text, size_t si
 {
 	struct MPIX_Sched_info info = { .struct_size = sizeof info };
 
-	if (gm_lib.init(p->why ? NULL : sched, p->comm->group, &p->bind, &p->r->req) && !p->why) {
+	p->bind.refusal = p->why;
+	if (gm_lib.init(sched, p->comm->group, &p->bind, &p->r->req) && !p->why) {
 		gm_lib.error_detail(gm_ctx(), text, size);
 		p->why = text;
 	}

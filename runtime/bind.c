@@ -634,11 +634,14 @@ static int check_call(struct be_group *g, const struct mpix_sched *sched, const 
 		      struct MPIX_Sched_bind *whole)
 {
 	const size_t size = *bind ? (*bind)->struct_size : 0;
+	const struct MPIX_Sched_bind *all = rt_whole_bind(*bind, whole);
 
+	if (all && all->refusal)
+		return group_error(g, -ERR_UNSUPPORTED, "%s", all->refusal);
 	if (!sched || !*bind)
 		return group_error(g, -ERR_ARG, "MPIX_Sched_init needs a schedule, what to bind, and a place for the request");
-	*bind = rt_whole_bind(*bind, whole);
-	return *bind ? 0 : group_error(g, -ERR_ARG, "bind.struct_size is %zu, not %zu", size, sizeof *whole);
+	*bind = all;
+	return all ? 0 : group_error(g, -ERR_ARG, "bind.struct_size is %zu, not %zu", size, sizeof *whole);
 }
 
 int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sched_bind *bind,

@@ -20,7 +20,7 @@ const struct MPIX_Sched_bind *rt_whole_bind(const struct MPIX_Sched_bind *bind, 
 	if (bind->struct_size >= sizeof *whole)
 		return bind;
 	memset(whole, 0, sizeof *whole);
-	memcpy(whole, bind, LEAST_BIND);
+	memcpy(whole, bind, bind->struct_size);
 	return whole;
 }
 

@@ -106,6 +106,18 @@ static void overlong(void)
 	free(recv);
 }
 
+/* The same on the last rank alone, so that the others are told why nobody is served. */
+static void alone(void)
+{
+	int send[N] = { 0 }, *recv = malloc((size_t)size * N * sizeof *recv);
+	MPI_Request request;
+
+	if (MPI_Gather_init(send, rank < size - 1 ? 1 : N, MPI_INT, recv, 1, MPI_INT, size - 1, MPI_COMM_WORLD, MPI_INFO_NULL,
+			    &request) == MPI_SUCCESS)
+		MPI_Request_free(&request);
+	free(recv);
+}
+
 #ifdef OPEN_MPI /* it looks at the arguments before it calls a component */
 static void wrong(void)
 {
@@ -184,6 +196,7 @@ int main(int argc, char **argv)
 		gaps();
 		no_result();
 		overlong();
+		alone();
 		wrong();
 	}
 	MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

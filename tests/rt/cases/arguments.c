@@ -57,7 +57,8 @@ static int disagree(struct member *m)
 	return 0;
 }
 
-/* Two ranks bind the same count, but their local parameters make messages of different sizes, or unmatched messages. */
+/* Two ranks bind the same count, but their local parameters make messages of different sizes, or unmatched messages; or one of them
+ * cannot bind. */
 static int sizes_differ(struct member *m)
 {
 	static const char text[] = "schedule s(local n)\n"
@@ -80,6 +81,9 @@ static int sizes_differ(struct member *m)
 	NEED(MPIX_Sched_init(s, m->group, &b, &req) == MPIX_SCHED_ERR_MISMATCH && case_detail_has(m, "bytes"));
 	b.params = &two;
 	NEED(MPIX_Sched_init(t, m->group, &b, &req) == MPIX_SCHED_ERR_UNMATCHED && case_detail_has(m, "partner"));
+	b.refusal = m->rank ? "it would rather not" : NULL;
+	NEED(MPIX_Sched_init(m->rank ? NULL : s, m->group, &b, &req) == MPIX_SCHED_ERR_UNSUPPORTED);
+	NEED(case_detail_has(m, "rank 1: it would rather not"));
 	CALL(MPIX_Sched_unload(&s));
 	CALL(MPIX_Sched_unload(&t));
 	return 0;
