@@ -221,9 +221,11 @@ for s in $PROVED; do
 done
 if command -v z3 >/dev/null; then
 	if [ "${SWEEP:-}" = all ]; then
-		for s in reduce_binomial gather_binomial barrier_dissemination bcast_trinary; do models "$TMP/$s" $s 6 13 100; done
-		for s in allreduce_recursive_doubling allgather_recursive_doubling allgather_neighbor_exchange reduce_scatter_block_recursive_halving allreduce_rabenseifner; do
-			models "$TMP/$s" $s 5 14 1000
+		for s in $PROVED; do
+			case $s in # powers, bits and halves: larger groups show more of them
+			*_recursive_doubling | *_recursive_halving | *_rabenseifner | *_exchange) models "$TMP/$s" $s 5 14 1000 ;;
+			*) models "$TMP/$s" $s 6 13 100 ;;
+			esac
 		done
 	else
 		models "$TMP/scan_binomial" scan_binomial 6 13
