@@ -14,6 +14,7 @@
  *            process_vm_writev, too.
  *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's
  *            bytes, and where two copies at once take less time than one by process_vm_readv (choose_mode).
+ *   learned  Pull or staged: both are tried in the first epochs, and the receiver then chooses the faster one.
  *
  * Every word but two has one writer, and all words only grow. So no word is reset, and no arrival of the next epoch is
  * lost. tests/spin/epoch.pml is the Promela program of these protocols. After each store that another rank may be
@@ -59,6 +60,7 @@ static inline size_t sm_slot_bytes(uint64_t bytes)
 /* Progress of a message. */
 struct sm_moved {
 	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
+	uint64_t staged; /* staged: chunks of earlier epochs */
 	uint32_t moved; /* chunks that this end has moved in this epoch */
 	uint32_t copy; /* recv-reduce: 1 + the copy that it absorbs; 0: none */
 	bool absorbed; /* copy: true if a recv-reduce absorbs it */
@@ -110,6 +112,9 @@ struct sm_msg {
 	/* send, pull: true if this rank may write the receiver's private memory, which `asked` says it has found out */
 	bool writes, asked;
 	bool network; /* true for a network message, which another backend carries */
+	uint8_t way; /* learned: SM_PULL or SM_STAGED, how it travels in this epoch */
+	uint8_t chosen; /* learned: its way once it is learned, or 0 */
+	uint64_t since, best[SM_MODES]; /* learned, recv: when it was announced, and the shortest time by its way, ns */
 	uint32_t peer, op;
 	uint32_t chunks; /* pull, staged: number of chunks of the message */
 	uint64_t bytes;

@@ -194,7 +194,7 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle)
 				   (size_t)handle->size, n);
 	s->base.turn = &s->head->turn;
 	s->head->ndescs = n;
-	s->head->allowed = allowed;
+	s->head->allowed = (uint8_t)allowed;
 	s->head->address = (uint64_t)(uintptr_t)s->head;
 	/* only receivers of long messages check the token */
 	s->head->token = large ? s->head->address ^ clock_now_ns() : 0;
@@ -250,8 +250,8 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 	return h->ndescs ? bsearch(&key, h->descs, h->ndescs, sizeof key, by_channel) : NULL;
 }
 
-/* Limits of what goes through slots by choice, in bytes: of a message that is stored, of one that is reduced while this rank sends
- * long messages to the same peer, of one that is reduced otherwise, and of the rings of a rank's request. */
+/* Limits of what goes through slots without trying, in bytes: of a message that is stored, of one that is reduced while this rank
+ * sends long messages to the same peer, of one that is reduced otherwise. And the limit of the rings of a rank's request. */
 #define SLOTS_STORED ((uint64_t)64 << 10)
 #define SLOTS_BOTH ((uint64_t)256 << 10)
 #define SLOTS_REDUCED ((uint64_t)4 << 20)
@@ -268,24 +268,24 @@ static bool sends_long(const struct sm_bound *s, uint32_t peer)
 	return false;
 }
 
-/* True if a message from private memory, which this rank could read, is faster in slots. There the sender copies while this rank
- * reads from the caches, an operand need not be stored before it is reduced, and nobody calls the kernel. That takes two ranks that
- * make progress all the time. Longer messages are faster with one copy, earlier so if both ranks have much to copy.
+/* Returns how a message from private memory travels that this rank can read. In slots the sender copies while this rank reads from
+ * the caches, an operand need not be stored before it is reduced, and nobody calls the kernel. That takes two ranks that make
+ * progress all the time. Of longer messages it depends on the machine and the program what is faster.
  * *room: bytes that rings by choice may still take */
-static bool prefers_slots(const struct sm_bound *s, const struct sm_desc *recv, size_t *room)
+static enum sm_mode mode_of_private(const struct sm_bound *s, const struct sm_desc *recv, size_t *room)
 {
 	const bool reduces = bin_reduces(s->b.ops[recv->op].kind);
 	const size_t ring = SM_RING * sm_slot_bytes(recv->bytes);
+	const uint64_t sure = !reduces ? SLOTS_STORED : sends_long(s, recv->peer) ? SLOTS_BOTH : SLOTS_REDUCED;
 
-	if (s->b.helped || group_crowded(s->b.group) || group_same_process(s->b.group, recv->peer) || ring > *room)
-		return false;
-	if (recv->bytes > (!reduces ? SLOTS_STORED : sends_long(s, recv->peer) ? SLOTS_BOTH : SLOTS_REDUCED))
-		return false;
+	if (s->b.helped || group_crowded(s->b.group) || group_same_process(s->b.group, recv->peer) || ring > *room ||
+	    s->head->allowed == 2)
+		return SM_PULL;
 	*room -= ring;
-	return true;
+	return recv->bytes <= sure ? SM_STAGED : SM_LEARNED;
 }
 
-/* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. room: as in prefers_slots */
+/* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. room: as in mode_of_private */
 static void choose_mode(const struct sm_bound *s, struct sm_desc *recv, const struct sm_desc *send, size_t *room)
 {
 	const struct sm_desc *last = recv > s->head->descs ? recv - 1 : NULL;
@@ -298,7 +298,7 @@ static void choose_mode(const struct sm_bound *s, struct sm_desc *recv, const st
 	if (send->source == SM_HEAP)
 		recv->mode = SM_PULL;
 	else
-		recv->mode = send->source == SM_PRIVATE && recv->direct && !prefers_slots(s, recv, room) ? SM_PULL : SM_STAGED;
+		recv->mode = send->source == SM_PRIVATE && recv->direct ? mode_of_private(s, recv, room) : SM_STAGED;
 }
 
 /* True if a send announces bytes that the receiver, or a helper that carries out the recv for it, could not access. */
@@ -425,14 +425,14 @@ static int make_rings(struct sm_bound *s)
 	uint64_t off;
 
 	for (uint32_t i = 0; i < s->head->ndescs; i++)
-		total += s->head->descs[i].mode == SM_STAGED ? SM_RING * sm_slot_bytes(s->head->descs[i].bytes) : 0;
+		total += sm_has_ring(s->head->descs[i].mode) ? SM_RING * sm_slot_bytes(s->head->descs[i].bytes) : 0;
 	if (!total)
 		return 0;
 	s->rings = group_alloc_raw(s->b.group, total, &off);
 	if (!s->rings)
 		return group_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
 	for (uint32_t i = 0; i < s->head->ndescs; i++)
-		if (s->head->descs[i].mode == SM_STAGED) {
+		if (sm_has_ring(s->head->descs[i].mode)) {
 			((struct sm_in *)cell_of(s->head, &s->head->descs[i]))->ring = off;
 			off += SM_RING * sm_slot_bytes(s->head->descs[i].bytes);
 		}
@@ -445,7 +445,7 @@ bool sm_reach_rings(struct sm_bound *s)
 		const struct sm_desc *mine = &s->head->descs[i];
 		struct sm_msg *m = &s->msgs[mine->op];
 
-		if (m->mode != SM_STAGED)
+		if (!sm_has_ring(m->mode))
 			continue;
 		m->ring = group_peer(s->b.group, mine->send ? mine->peer : s->b.rank, m->in->ring,
 				     SM_RING * sm_slot_bytes(mine->bytes));

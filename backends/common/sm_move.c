@@ -3,6 +3,7 @@
 #include "backends/common/sm.h"
 
 #include "backends/services.h"
+#include "util/clock.h"
 #include "util/err.h"
 
 #include <errno.h>
@@ -158,23 +159,23 @@ static int send_staged(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	const uint64_t base = (s->epoch - 1) * m->chunks;
 	const size_t slot = sm_slot_bytes(m->bytes);
 
 	if (!has_credit(s, m))
 		return 0;
 	while (m->now->moved < m->chunks) {
-		uint64_t n = base + m->now->moved; /* chunks before this one, in all epochs */
+		uint64_t n = m->now->staged + m->now->moved; /* chunks before this one, in all epochs */
 
-		if (n >= atomic_load_explicit(&m->out->done, memory_order_acquire) + SM_RING)
+		if (n >= atomic_load_explicit(&m->out->consumed, memory_order_acquire) + SM_RING)
 			return 0;
 		pack_message(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
 			     m->ring + n % SM_RING * slot);
 		m->now->moved++;
 		/* Makes the chunk visible before its number; pairs with the load in recv_staged. */
-		atomic_store_explicit(&m->in->avail, n + 1, memory_order_release);
+		atomic_store_explicit(&m->in->produced, n + 1, memory_order_release);
 		be_ring(m->bells);
 	}
+	m->now->staged += m->chunks;
 	return 1;
 }
 
@@ -182,21 +183,21 @@ static int recv_staged(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	const uint64_t base = (s->epoch - 1) * m->chunks;
 	const size_t slot = sm_slot_bytes(m->bytes);
 
 	while (m->now->moved < m->chunks) {
-		uint64_t n = base + m->now->moved;
+		uint64_t n = m->now->staged + m->now->moved;
 
-		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) <= n)
+		if (atomic_load_explicit(&m->in->produced, memory_order_acquire) <= n)
 			return 0;
 		unpack_message(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
 			       m->ring + n % SM_RING * slot);
 		m->now->moved++;
 		/* The slot has been read before the sender may reuse it; pairs with the load in send_staged. */
-		atomic_store_explicit(&m->out->done, n + 1, memory_order_release);
+		atomic_store_explicit(&m->out->consumed, n + 1, memory_order_release);
 		be_ring(m->bells);
 	}
+	m->now->staged += m->chunks;
 	return 1;
 }
 
@@ -451,6 +452,64 @@ static int recv_pull(struct dispatcher *e, void *what)
 	return 1;
 }
 
+/* ---- learned ----
+ *
+ * In the first epochs the message travels in both ways in turn, and the receiver measures how long that takes. It publishes its
+ * choice when it completes the last trial. The epoch after that is by pull, and its send completes only when the receiver says so: then
+ * the sender sees the choice. The sender announces its bytes in either way, so that both are measured from the same event: a sender
+ * that computes makes the ring slow. */
+
+#define TRIALS 7u /* odd, so that a pull follows */
+
+static void find_way(const struct sm_bound *s, struct sm_msg *m)
+{
+	if (s->epoch <= TRIALS + 1)
+		m->way = s->epoch & 1 ? SM_STAGED : SM_PULL;
+	else
+		m->way = m->chosen ? m->chosen : (m->chosen = (uint8_t)atomic_load_explicit(&m->out->way, memory_order_relaxed));
+}
+
+static int send_learned(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	if (!m->now->begun)
+		announce_bytes(s, m);
+	return m->way == SM_PULL ? send_pull(e, m) : send_staged(e, m);
+}
+
+/* Notes how long the message took, and chooses after the last trial. */
+static void note_trial(const struct sm_bound *s, struct sm_msg *m)
+{
+	const uint64_t ns = clock_now_ns() - m->since;
+
+	if (s->epoch <= 2 || ns < m->best[m->way])
+		m->best[m->way] = ns;
+	if (s->epoch < TRIALS)
+		return;
+	m->chosen = m->best[SM_PULL] < m->best[SM_STAGED] ? SM_PULL : SM_STAGED;
+	/* visible with the `done` of the next epoch; pairs with the load in find_way */
+	atomic_store_explicit(&m->out->way, m->chosen, memory_order_relaxed);
+}
+
+static int recv_learned(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+	int rc;
+
+	if (s->epoch <= TRIALS && !m->since) {
+		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
+			return 0;
+		m->since = clock_now_ns();
+	}
+	rc = m->way == SM_PULL ? recv_pull(e, m) : recv_staged(e, m);
+	if (rc > 0 && s->epoch <= TRIALS)
+		note_trial(s, m);
+	return rc;
+}
+
 /* ---- the table ---- */
 
 static int send_staged_issue(struct dispatcher *e, void *what)
@@ -478,29 +537,58 @@ static int recv_pull_issue(struct dispatcher *e, void *what)
 	return sm_is_long(sm_of(e), m->op) ? 0 : recv_pull(e, m);
 }
 
+static int send_learned_issue(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	m->now->moved = 0;
+	m->now->begun = false;
+	find_way(s, m);
+	if (!sm_is_long(s, m->op))
+		return send_learned(e, m);
+	announce_bytes(s, m);
+	return 0;
+}
+
+static int recv_learned_issue(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	m->now->moved = 0;
+	m->now->begun = false;
+	m->since = 0;
+	find_way(s, m);
+	return sm_is_long(s, m->op) ? 0 : recv_learned(e, m);
+}
+
 const struct dispatch_how sm_how_send[SM_MODES] = {
 	[SM_EAGER] = { send_eager, send_eager },
 	[SM_PULL] = { send_pull_issue, send_pull },
 	[SM_STAGED] = { send_staged_issue, send_staged },
+	[SM_LEARNED] = { send_learned_issue, send_learned },
 };
 const struct dispatch_how sm_how_recv[SM_MODES] = {
 	[SM_EAGER] = { recv_eager, recv_eager },
 	[SM_PULL] = { recv_pull_issue, recv_pull },
 	[SM_STAGED] = { recv_staged_issue, recv_staged },
+	[SM_LEARNED] = { recv_learned_issue, recv_learned },
 };
 
 const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
 {
 	const struct sm_msg *m = &s->msgs[op];
-	bool recv = bin_recvs(s->b.ops[op].kind);
+	const bool recv = bin_recvs(s->b.ops[op].kind);
+	const uint8_t way = m->mode == SM_LEARNED ? m->way : m->mode;
 
 	if (!sm_in_memory(s, op))
 		return NULL;
 	if (m->mode == SM_EAGER && recv)
 		return &m->slot[s->epoch & 1]->seq;
-	if (m->mode == SM_PULL && recv && !m->now->begun)
+	if (way == SM_PULL && recv && !m->now->begun)
 		return &m->in->avail;
-	if (m->mode == SM_PULL && !recv && m->chunks < 2)
+	if (way == SM_PULL && !recv && m->chunks < 2)
 		return &m->out->done;
 	return NULL;
 }
@@ -508,10 +596,11 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
 {
 	struct sm_msg *m = &s->msgs[op];
+	const uint8_t way = m->mode == SM_LEARNED ? m->way : m->mode;
 
 	if (bin_recvs(s->b.ops[op].kind))
-		return m->mode == SM_PULL && m->now->begun ? "the sender to finish its part of the copy" : "the message";
-	if (m->mode == SM_PULL)
+		return way == SM_PULL && m->now->begun ? "the sender to finish its part of the copy" : "the message";
+	if (way == SM_PULL)
 		return "the receiver to copy it";
 	return has_credit(s, m) ? "the receiver to make room" : "the receiver to start its last epoch";
 }

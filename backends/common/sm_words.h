@@ -9,7 +9,14 @@
 
 #define SM_LINE 64u
 
-enum sm_mode { SM_EAGER, SM_PULL, SM_STAGED, SM_MODES };
+/* learned: pull or staged, whichever turns out to be faster */
+enum sm_mode { SM_EAGER, SM_PULL, SM_STAGED, SM_LEARNED, SM_MODES };
+
+/* True if messages of that mode may go through a ring. */
+static inline bool sm_has_ring(uint8_t mode)
+{
+	return mode == SM_STAGED || mode == SM_LEARNED;
+}
 
 /* Accessibility of a message's source bytes to other ranks: not contiguous, in private memory, or in the rank's heap. */
 enum sm_source { SM_SCATTERED, SM_PRIVATE, SM_HEAP };
@@ -42,7 +49,7 @@ struct sm_head {
 	uint64_t address, token;
 	uint64_t own; /* address of the rank's struct sm_bound, for other threads of its process */
 	uint64_t shared; /* offset of struct sm_shared from here; 0 if there are no helpers */
-	bool allowed; /* true if the user lets other ranks read this rank's private memory */
+	uint8_t allowed; /* whether other ranks may read this rank's private memory: group_direct_allowed */
 	_Alignas(SM_LINE) struct sm_desc descs[];
 };
 
@@ -59,16 +66,18 @@ struct sm_slot { /* slot of an eager message, in the receiver's block; the paylo
 
 /* The words of a long message in the receiver's block. The sender writes them, except `ring`, which the receiver writes. */
 struct sm_in {
-	_Alignas(SM_LINE) _Atomic uint64_t avail; /* pull: the epoch announced; staged: chunks produced in all epochs */
+	_Alignas(SM_LINE) _Atomic uint64_t avail; /* pull, learned: the epoch announced */
 	struct sm_location from;
-	uint64_t ring; /* staged: offset of the ring in the receiver's heap */
+	uint64_t ring; /* offset of the ring in the receiver's heap, if there is one */
 	_Alignas(SM_LINE) _Atomic uint64_t helped; /* pull: chunks that the sender has copied in all epochs */
+	_Atomic uint64_t produced; /* staged: chunks in all epochs */
 };
 
 /* The words of a long message in the sender's block. The receiver writes them. */
 struct sm_out {
-	/* pull: the epoch whose bytes were read; staged: chunks consumed in all epochs */
-	_Alignas(SM_LINE) _Atomic uint64_t done;
+	_Alignas(SM_LINE) _Atomic uint64_t done; /* pull: the epoch whose bytes were read */
+	_Atomic uint64_t consumed; /* staged: chunks in all epochs */
+	_Atomic uint64_t way; /* learned: SM_PULL or SM_STAGED, once the receiver has chosen */
 	_Alignas(SM_LINE) _Atomic uint64_t shared; /* pull: the last epoch in which both ends copy */
 	struct sm_location to;
 	struct sm_location operand; /* what the message is reduced with; zeroed: the bytes at `to` */

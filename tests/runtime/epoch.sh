@@ -37,6 +37,7 @@ for s in schedules/*.goal; do
 		[[ $s != *barrier* ]] || continue # it has no data
 		! due 1 || soak "$kind" "$s" --ranks "$kind" --iters $((STARTS / 4)) --count 700 --memory private
 		! due 2 || soak "$kind" "$s" --ranks "$kind" --iters $((STARTS / 20)) --count 20000 --type int32 --memory staged
+		! due 1 || soak "$kind" "$s" --ranks "$kind" --iters $((STARTS / 60)) --count 70000 --type int32 --memory private
 	done
 done
 finish

@@ -14,19 +14,21 @@
  *
  *      started[r]    rank r            the epoch that r started last
  *      slot[i].seq   sender            EAGER: the epoch whose payload slot i holds
- *      avail         sender            RENDEZVOUS, SHARED: the epoch whose data may be read from the sender
- *      done          receiver          RENDEZVOUS, SHARED: the epoch whose data has been copied
+ *      avail         sender            RENDEZVOUS, SHARED, LEARNED: the epoch whose data may be read from the sender
+ *      done          receiver          RENDEZVOUS, SHARED, LEARNED: the epoch whose data has been copied
  *      shared        receiver          SHARED: the epoch in which the sender may copy as well
  *      claimed       both              SHARED: chunks that one end has taken, counted over all epochs
  *      helped        sender            SHARED: chunks that the sender has copied, over all epochs
- *      produced      sender            STAGED: chunks written, counted over all epochs
- *      consumed      receiver          STAGED: chunks read, counted over all epochs
+ *      produced      sender            STAGED, LEARNED: chunks written, counted over all epochs
+ *      consumed      receiver          STAGED, LEARNED: chunks read, counted over all epochs
+ *      way           receiver          LEARNED: STAGED or RENDEZVOUS, once it has chosen
  *
  * Choices, all with -D:
  *
  *      TOPO   TREE (0 -> 1, 0 -> 2) or CHAIN (0 -> 1 -> 2, so that rank 1 relays)
- *      KIND   EAGER, RENDEZVOUS, SHARED or STAGED: how a message travels
- *      NC     chunks of a STAGED (3 if not given) or SHARED message (2)
+ *      KIND   EAGER, RENDEZVOUS, SHARED, STAGED or LEARNED: how a message travels. LEARNED: the first epoch as STAGED, the
+ *             second as RENDEZVOUS, the later ones as the receiver chooses after the first
+ *      NC     chunks of a STAGED (3 if not given), SHARED or LEARNED message (2)
  *      EPOCHS 3 if not given
  *
  * Properties.  Each has a name, which stands in the assertion and so in what pan prints:
@@ -41,17 +43,19 @@
  *
  * Mutants, each the protocol with one rule broken.  run.sh names the properties that each violates.
  *
- *      NO_START       all kinds           the recv does not wait for its own rank's start
- *      NO_CREDIT      EAGER, STAGED       the send does not look at the receiver's `started`
+ *      NO_START       all others          the recv does not wait for its own rank's start
+ *      NO_CREDIT      EAGER, STAGED, LEARNED  the send does not look at the receiver's `started`
  *      ONE_SLOT       EAGER               one slot instead of two
  *      NO_DONE        RENDEZVOUS, SHARED  the send completes without waiting for `done`
  *      NO_INVITATION  SHARED              the sender copies before it sees `shared`
  *      NO_HELPED      SHARED              the receiver does not wait for the sender's chunks
  *      TORN_CLAIM     SHARED              a chunk is claimed by a load and a store, not in one step
  *      RELAXED_HELP   SHARED              helped: may be visible before the chunk's last store
+ *      LATE_CHOICE    LEARNED             the receiver chooses after the second epoch
+ *      EPOCH_COUNT    LEARNED             chunks are counted as if all epochs were staged
  *      NO_RING        STAGED              the send does not look at `consumed`
  *      RELAXED_STORE  EAGER, STAGED       seq, produced: may be visible before the last payload store
- *      RELAXED_LOAD   all kinds           payload may be read before seq, avail, produced is seen
+ *      RELAXED_LOAD   EAGER, RENDEZVOUS, STAGED  payload may be read before seq, avail, produced is seen
  *      RELAXED_DONE   RENDEZVOUS, STAGED  done, consumed: may be visible before the last payload read
  *
  * Reachability, to show that the model is not vacuous: REACH adds two claims that run.sh expects to
@@ -89,6 +93,7 @@
 #define RENDEZVOUS  2
 #define STAGED      3
 #define SHARED      4
+#define LEARNED     5
 
 #ifndef TOPO
 #define TOPO TREE
@@ -119,23 +124,25 @@
 #define NC 3
 #endif
 #define SLOTS     2             /* D, the depth of the ring */
-#elif KIND == SHARED
+#elif KIND == SHARED || KIND == LEARNED
 #ifndef NC
 #define NC 2
 #endif
 #define SLOTS     2
 #elif KIND == EAGER || KIND == RENDEZVOUS
 #ifdef NC
-#error "NC is for STAGED and SHARED"
+#error "NC is for STAGED, SHARED and LEARNED"
 #endif
 #define NC        1
 #define SLOTS     2
 #else
-#error "KIND is EAGER, RENDEZVOUS, SHARED or STAGED"
+#error "KIND is EAGER, RENDEZVOUS, SHARED, STAGED or LEARNED"
 #endif
 
 #define DIRECT  (KIND == RENDEZVOUS || KIND == SHARED)
-#if defined(NO_CREDIT) && DIRECT || defined(ONE_SLOT) && KIND != EAGER || defined(NO_DONE) && !DIRECT \
+#if KIND == LEARNED && (defined(NO_START) || defined(NO_DONE) || defined(RELAXED_STORE) || defined(RELAXED_LOAD) || defined(RELAXED_DONE)) \
+    || KIND != LEARNED && (defined(LATE_CHOICE) || defined(EPOCH_COUNT)) \
+    || defined(NO_CREDIT) && DIRECT || defined(ONE_SLOT) && KIND != EAGER || defined(NO_DONE) && !DIRECT \
     || defined(NO_RING) && KIND != STAGED || defined(RELAXED_STORE) && DIRECT || defined(RELAXED_LOAD) && KIND == SHARED \
     || defined(RELAXED_DONE) && (KIND == EAGER || KIND == SHARED) \
     || (defined(NO_INVITATION) || defined(NO_HELPED) || defined(TORN_CLAIM) || defined(RELAXED_HELP)) && KIND != SHARED
@@ -178,15 +185,19 @@ typedef Slot {
 typedef Message {
 #if KIND == EAGER
   Slot slot[SLOTS];             /* in the receiver's memory */
-#elif DIRECT
+#elif DIRECT || KIND == LEARNED
   byte avail;                   /* in the receiver's memory */
   byte done;                    /* in the sender's memory */
+#if KIND == LEARNED
+  byte way;                     /* in the sender's memory */
+#endif
 #if KIND == SHARED
   byte helped;                  /* in the receiver's memory */
   byte shared;                  /* in the sender's memory */
   byte claimed;                 /* in the sender's memory; the only word that both write */
 #endif
-#else
+#endif
+#if KIND == STAGED || KIND == LEARNED
   Slot slot[SLOTS];             /* in the receiver's memory */
   byte produced;                /* in the receiver's memory */
   byte consumed;                /* in the sender's memory */
@@ -203,7 +214,14 @@ Message msg[MESSAGES];
 #define SLOT(e, k)  ((e) & 1)
 #endif
 #else
-#define SLOT(e, k)  (CHUNK(e, k) % SLOTS)
+#define SLOT(e, k)  (COUNT(e, k) % SLOTS)
+#endif
+
+/* The number of chunk k in the ring: a process counts the chunks of those epochs that are staged. */
+#if KIND == LEARNED && !defined(EPOCH_COUNT)
+#define COUNT(e, k)  (staged + (k))
+#else
+#define COUNT(e, k)  CHUNK(e, k)
 #endif
 
 #define IN_WINDOW(r, e)  CHECK(WINDOW, rank[r].window == (e))
@@ -217,19 +235,21 @@ Message msg[MESSAGES];
 
 /* The receiver copies cell c of chunk k into its user buffer: from the slot, or right from the sender's
  * user buffer. (SHARED: the sender does the same.) */
-#if DIRECT
-#define GET(c) \
+#define GET_DIRECT(c) \
   d_step { \
     IN_WINDOW(SRC(m), e); \
     IN_WINDOW(DST(m), e); \
     rank[DST(m)].buf[AT(k, c)] = rank[SRC(m)].buf[AT(k, c)] \
   }
-#else
-#define GET(c) \
+#define GET_SLOT(c) \
   d_step { \
     IN_WINDOW(DST(m), e); \
     rank[DST(m)].buf[AT(k, c)] = msg[m].slot[SLOT(e, k)].cell[c] \
   }
+#if DIRECT
+#define GET(c)  GET_DIRECT(c)
+#else
+#define GET(c)  GET_SLOT(c)
 #endif
 
 /* The credit of EAGER and STAGED.  The receiver has started e-1, so it has completed e-2, and slot
@@ -253,16 +273,24 @@ Message msg[MESSAGES];
 #define ARRIVED  (msg[m].avail == e)
 #define RELEASE  msg[m].done = e
 #else
-#define PUBLISH  msg[m].produced = CHUNK(e, k)
-#define ARRIVED  (msg[m].produced >= CHUNK(e, k))
-#define RELEASE  msg[m].consumed = CHUNK(e, k)
+#define PUBLISH  msg[m].produced = COUNT(e, k)
+#define ARRIVED  (msg[m].produced >= COUNT(e, k))
+#define RELEASE  msg[m].consumed = COUNT(e, k)
 #endif
 
 /* The room for chunk k in the ring.  (The credit alone would do if 2*NC <= D.) */
 #ifdef NO_RING
 #define ROOM  true
 #else
-#define ROOM  (msg[m].consumed >= CHUNK(e, k) - SLOTS)
+#define ROOM  (msg[m].consumed >= COUNT(e, k) - SLOTS)
+#endif
+
+/* LEARNED: the way of epoch e, where the receiver's choice is loaded from `from`. The receiver chooses when it completes epoch CHOOSES. */
+#define WAY(from)  (e == 1 -> STAGED : (e == 2 -> RENDEZVOUS : (from)))
+#ifdef LATE_CHOICE
+#define CHOOSES  2
+#else
+#define CHOOSES  1
 #endif
 
 /* An end takes a chunk of the epoch: the receiver from the first on, the sender from the last.  (Only mutants
@@ -297,13 +325,29 @@ proctype send(byte m)
   byte k = 1;
 #if KIND == SHARED
   byte own;                             /* chunks that the sender has copied in this epoch */
+#elif KIND == LEARNED
+  byte staged;                          /* chunks of the staged epochs before */
+  byte way;
 #endif
 
   do
   :: e <= EPOCHS ->
     (rank[SRC(m)].started == e && SEND_DEPENDENCIES);
 
-#if KIND == SHARED
+#if KIND == LEARNED
+    way = WAY(msg[m].way);              /* the send of epoch 2 has seen `done`, which follows the choice */
+    msg[m].avail = e;
+    if
+    :: way == RENDEZVOUS -> (msg[m].done == e)
+    :: else ->
+      CREDIT;
+      do
+      :: k <= NC -> ROOM; PUT(0); PUT(1); PUBLISH; k++
+      :: else -> break
+      od;
+      staged = staged + NC
+    fi;
+#elif KIND == SHARED
     PUBLISH;                            /* the user buffer is stable until this send completes */
     INVITED;
     do
@@ -361,6 +405,9 @@ proctype recv(byte m)
 #if KIND == SHARED
   byte own;                             /* chunks that the receiver has copied in this epoch */
   byte theirs;                          /* that the sender has copied in the epochs before */
+#elif KIND == LEARNED
+  byte staged;                          /* chunks of the staged epochs before */
+  byte chosen;
 #endif
 
   do
@@ -369,7 +416,28 @@ proctype recv(byte m)
     (rank[DST(m)].started == e);
 #endif
 
-#if KIND == SHARED
+#if KIND == LEARNED
+    if
+    :: WAY(chosen) == RENDEZVOUS ->
+      (msg[m].avail == e);
+      do
+      :: k <= NC -> GET_DIRECT(0); GET_DIRECT(1); k++
+      :: else -> break
+      od;
+      msg[m].done = e
+    :: else ->
+      do
+      :: k <= NC -> ARRIVED; GET_SLOT(0); GET_SLOT(1); RELEASE; k++
+      :: else -> break
+      od;
+      staged = staged + NC
+    fi;
+    if
+    :: e == CHOOSES -> chosen = RENDEZVOUS; msg[m].way = chosen
+    :: e == CHOOSES -> chosen = STAGED; msg[m].way = chosen
+    :: else
+    fi;
+#elif KIND == SHARED
     ARRIVED;
     msg[m].claimed = (e - 1) * NC;
     msg[m].shared = e;

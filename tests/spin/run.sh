@@ -128,6 +128,7 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   rendezvous="-DTOPO=$topo -DKIND=RENDEZVOUS"
   shared="-DTOPO=$topo -DKIND=SHARED"
   staged="-DTOPO=$topo -DKIND=STAGED"
+  learned="-DTOPO=$topo -DKIND=LEARNED"
 
   # The protocol.
   verify $t-eager none $eager
@@ -136,6 +137,7 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   for nc in 1 2 3; do
     verify $t-staged-nc$nc none $staged -DNC=$nc
   done
+  verify $t-learned none $learned
 
   # All ranks reach the end of the last epoch, and where a message is buffered in time the root does
   # not wait for the same epoch of its receiver.
@@ -145,6 +147,7 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   verify $t-staged-nc1-reach AHEAD,END $staged -DNC=1 -DREACH
   verify $t-staged-nc2-reach AHEAD,END $staged -DNC=2 -DREACH
   verify $t-staged-nc3-reach END $staged -DNC=3 -DREACH
+  verify $t-learned-reach AHEAD,END $learned -DREACH
 
   # Mutants.  Without credit an eager sender overwrites a slot that is still unread (DATA), or the
   # receiver waits for an epoch that is gone (DEADLOCK), and it runs away (PEERS); with one slot the
@@ -185,6 +188,11 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   for mutant in NO_RING RELAXED_STORE RELAXED_LOAD RELAXED_DONE; do
     verify $t-staged-nc2-$mutant DATA $staged -DNC=2 -DEPOCHS=2 -D$mutant
   done
+
+  # A sender that does not see the choice takes the ring, while the receiver may read its buffer. The credit says nothing new.
+  verify $t-learned-NO_CREDIT none $learned -DNO_CREDIT
+  verify $t-learned-LATE_CHOICE WINDOW $learned -DLATE_CHOICE
+  verify $t-learned-EPOCH_COUNT DEADLOCK $learned -DEPOCH_COUNT
 done
 
 # Two ringers and a sleeper, a ringer and two sleepers. What is not done in the order that it needs to be loses a wake-up;

@@ -310,6 +310,8 @@ static int vanished(struct member *m)
 	buffers[0] = mmap(NULL, N * sizeof(int), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	NEED(s && buffers[0] != MAP_FAILED);
 	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_start(req)); /* it may go through slots */
+	CALL(MPIX_Sched_wait(req));
 	if (m->rank == 0)
 		munmap(buffers[0], N * sizeof(int));
 	CALL(MPIX_Sched_start(req));
