@@ -203,6 +203,9 @@ static int recv_staged(struct dispatcher *e, void *what)
 
 /* ---- pull ---- */
 
+/* Chunks of a message that the receiver reduces alone: what the sender reduces, the receiver reads from the sender's caches. */
+#define ALONE 8u
+
 /* Sets m->at to the address in this process of the peer's bytes, or to NULL if they are out of reach. Returns false if
  * the peer's heap cannot be mapped. */
 static bool find_bytes(struct sm_bound *s, struct sm_msg *m, const struct sm_location *p)
@@ -387,13 +390,13 @@ static bool sender_can_move(const struct sm_bound *s, const struct sm_msg *m)
 	return s->b.layout->contiguous && (m->now->location.heap || near || (m->direct && !m->reduces));
 }
 
-/* Handles the sender's announcement. Both ends copy if the message is long enough and the sender can access the receiver's
- * buffers. */
+/* Handles the sender's announcement. Both ends copy, or reduce, if the message is long enough and the sender can access the
+ * receiver's buffers. */
 static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 {
 	m->now->begun = true;
 	m->now->parted = m->mine && m->at && sm_parts(s, m->bytes);
-	m->now->both = !m->now->parted && m->chunks > 1 && sender_can_move(s, m);
+	m->now->both = !m->now->parted && m->chunks > (m->reduces ? ALONE : 1) && sender_can_move(s, m);
 	if (m->now->both) {
 		m->out->to = m->now->location;
 		m->out->operand = m->now->operand;
