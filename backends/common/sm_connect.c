@@ -250,8 +250,8 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 	return h->ndescs ? bsearch(&key, h->descs, h->ndescs, sizeof key, by_channel) : NULL;
 }
 
-/* Limits of what goes through slots without trying, in bytes: of a message that is stored, of one that is reduced while this rank
- * sends long messages to the same peer, of one that is reduced otherwise. And the limit of the rings of a rank's request. */
+/* Limits of what goes through slots without trying, in bytes: of a message that is stored, or of any if ranks share cores; of one that
+ * is reduced while this rank sends long messages to the same peer; of one that is reduced otherwise. And the limit of the rings of a rank's request. */
 #define SLOTS_STORED ((uint64_t)64 << 10)
 #define SLOTS_BOTH ((uint64_t)256 << 10)
 #define SLOTS_REDUCED ((uint64_t)4 << 20)
@@ -269,17 +269,18 @@ static bool sends_long(const struct sm_bound *s, uint32_t peer)
 }
 
 /* Returns how a message from private memory travels that this rank can read. In slots the sender copies while this rank reads from
- * the caches, an operand need not be stored before it is reduced, and nobody calls the kernel. That takes two ranks that make
- * progress all the time. Of longer messages it depends on the machine and the program what is faster.
+ * the caches, an operand need not be stored before it is reduced, and nobody calls the kernel. But both ranks have to make progress,
+ * more often the longer the message is: of longer messages it depends on the machine and the program what is faster.
  * *room: bytes that rings by choice may still take */
 static enum sm_mode mode_of_private(const struct sm_bound *s, const struct sm_desc *recv, size_t *room)
 {
 	const bool reduces = bin_reduces(s->b.ops[recv->op].kind);
 	const size_t ring = SM_RING * sm_slot_bytes(recv->bytes);
-	const uint64_t sure = !reduces ? SLOTS_STORED : sends_long(s, recv->peer) ? SLOTS_BOTH : SLOTS_REDUCED;
+	const uint64_t sure = !reduces || group_crowded(s->b.group) ? SLOTS_STORED :
+			      sends_long(s, recv->peer)		    ? SLOTS_BOTH :
+								      SLOTS_REDUCED;
 
-	if (s->b.helped || group_crowded(s->b.group) || group_same_process(s->b.group, recv->peer) || ring > *room ||
-	    s->head->allowed == 2)
+	if (s->b.helped || group_same_process(s->b.group, recv->peer) || ring > *room || s->head->allowed == 2)
 		return SM_PULL;
 	*room -= ring;
 	return recv->bytes <= sure ? SM_STAGED : SM_LEARNED;
