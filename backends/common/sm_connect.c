@@ -250,8 +250,9 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 	return h->ndescs ? bsearch(&key, h->descs, h->ndescs, sizeof key, by_channel) : NULL;
 }
 
-/* Limits of what goes through slots without trying, in bytes: of a message that is stored, or of any if ranks share cores; of one that
- * is reduced while this rank sends long messages to the same peer; of one that is reduced otherwise. And the limit of the rings of a rank's request. */
+/* Limits of what goes through slots without trying, in bytes: of a message that is stored, or of any if ranks share cores; of one
+ * that is reduced while this rank sends long messages to the same peer; of one that is reduced otherwise. And the limit of the
+ * rings of a rank's request. */
 #define SLOTS_STORED ((uint64_t)64 << 10)
 #define SLOTS_BOTH ((uint64_t)256 << 10)
 #define SLOTS_REDUCED ((uint64_t)4 << 20)
