@@ -65,8 +65,9 @@ _Atomic bool *group_readable(struct be_group *g, uint32_t rank);
 void **group_state(struct be_group *g);
 /* Makes the rank's sleeping threads wait for `fd` as well as for their bell. For backends that set be_ops.watches. */
 void group_watch(struct be_group *g, int fd);
-/* Returns 1 if the user lets ranks read each other's private memory where that is faster, 2 if they shall always do so, 0 if never, or
- * -ERR_ARG. */
+/* Whether ranks may read each other's private memory: never, where that is faster, or wherever they can. */
+enum group_direct { GROUP_DIRECT_NEVER, GROUP_DIRECT_FASTER, GROUP_DIRECT_ALWAYS };
+/* Returns which of these the user wants, or -ERR_ARG. */
 int group_direct_allowed(struct be_group *g);
 /* Stores the text of an error that the caller is about to return. Returns err. */
 __attribute__((format(printf, 3, 4))) int group_error(struct be_group *g, int err, const char *fmt, ...);

@@ -112,7 +112,7 @@ struct sm_msg {
 	/* send, pull: true if this rank may write the receiver's private memory, which `asked` says it has found out */
 	bool writes, asked;
 	bool network; /* true for a network message, which another backend carries */
-	uint8_t way; /* learned: SM_PULL or SM_STAGED, how it travels in this epoch */
+	uint8_t way; /* how it travels in this epoch: its mode, or if that is learned, SM_PULL or SM_STAGED */
 	uint8_t chosen; /* learned: its way once it is learned, or 0 */
 	uint64_t since, best[SM_MODES]; /* learned, recv: when it was announced, and the shortest time by its way, ns */
 	uint32_t peer, op;

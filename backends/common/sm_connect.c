@@ -281,7 +281,7 @@ static enum sm_mode mode_of_private(const struct sm_bound *s, const struct sm_de
 			      sends_long(s, recv->peer)		    ? SLOTS_BOTH :
 								      SLOTS_REDUCED;
 
-	if (s->b.helped || group_same_process(s->b.group, recv->peer) || ring > *room || s->head->allowed == 2)
+	if (s->b.helped || group_same_process(s->b.group, recv->peer) || ring > *room || s->head->allowed == GROUP_DIRECT_ALWAYS)
 		return SM_PULL;
 	*room -= ring;
 	return recv->bytes <= sure ? SM_STAGED : SM_LEARNED;
@@ -358,7 +358,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	struct sm_head *sender = mine->send ? s->head : s->peers[mine->peer];
 	struct sm_head *receiver = mine->send ? s->peers[mine->peer] : s->head;
 
-	m->mode = recv->mode;
+	m->mode = m->way = recv->mode;
 	m->direct = recv->direct;
 	m->heap = receiver->shared && send->source == SM_HEAP;
 	m->reduces = bin_reduces(s->b.ops[mine->op].kind);

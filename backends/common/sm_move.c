@@ -583,15 +583,14 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
 {
 	const struct sm_msg *m = &s->msgs[op];
 	const bool recv = bin_recvs(s->b.ops[op].kind);
-	const uint8_t way = m->mode == SM_LEARNED ? m->way : m->mode;
 
 	if (!sm_in_memory(s, op))
 		return NULL;
-	if (m->mode == SM_EAGER && recv)
+	if (m->way == SM_EAGER && recv)
 		return &m->slot[s->epoch & 1]->seq;
-	if (way == SM_PULL && recv && !m->now->begun)
+	if (m->way == SM_PULL && recv && !m->now->begun)
 		return &m->in->avail;
-	if (way == SM_PULL && !recv && m->chunks < 2)
+	if (m->way == SM_PULL && !recv && m->chunks < 2)
 		return &m->out->done;
 	return NULL;
 }
@@ -599,11 +598,10 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
 {
 	struct sm_msg *m = &s->msgs[op];
-	const uint8_t way = m->mode == SM_LEARNED ? m->way : m->mode;
 
 	if (bin_recvs(s->b.ops[op].kind))
-		return way == SM_PULL && m->now->begun ? "the sender to finish its part of the copy" : "the message";
-	if (way == SM_PULL)
+		return m->way == SM_PULL && m->now->begun ? "the sender to finish its part of the copy" : "the message";
+	if (m->way == SM_PULL)
 		return "the receiver to copy it";
 	return has_credit(s, m) ? "the receiver to make room" : "the receiver to start its last epoch";
 }

@@ -49,7 +49,7 @@ struct sm_head {
 	uint64_t address, token;
 	uint64_t own; /* address of the rank's struct sm_bound, for other threads of its process */
 	uint64_t shared; /* offset of struct sm_shared from here; 0 if there are no helpers */
-	uint8_t allowed; /* whether other ranks may read this rank's private memory: group_direct_allowed */
+	uint8_t allowed; /* enum group_direct: whether other ranks may read this rank's private memory */
 	_Alignas(SM_LINE) struct sm_desc descs[];
 };
 

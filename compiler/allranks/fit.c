@@ -3,6 +3,7 @@
  * samples. Atoms are the variables and terms of the site, and simple functions of these. Simple sums are tried first, on some of
  * the samples; one for which a term is wrong is added to these, and another term is sought. A term that is found is a guess; it is
  * proved or refuted as part of the obligations about its site. */
+#include "compiler/allranks/parts.h"
 #include "compiler/allranks/values.h"
 
 #include "format/check.h"
@@ -148,21 +149,19 @@ static void collect_members(struct fit *f, const struct site *x)
 						       term_add(t, x->path.frame[i].var, term_num(t, more))));
 }
 
-/* Adds the parts of a term that are the same for all ranks, roots and iterations. Returns true if all of it is. */
-static bool add_shared(struct fit *f, term x)
+/* Adds the parts of a term that are the same for all ranks, roots and iterations. */
+static void add_shared(struct fit *f, term x)
 {
 	const struct term_node n = *term_at(&f->p->t, x);
 	const term part[] = { n.a, n.b, n.c };
-	bool shared = true;
 
 	if (n.op == TERM_NUM || n.op == TERM_VAR)
-		return n.op == TERM_NUM || x == f->p->s.p;
+		return;
 	for (unsigned i = 0; i < 3; i++)
 		if (part[i] != TERM_NONE)
-			shared &= add_shared(f, part[i]);
-	if (shared && !term_boolean(&f->p->t, x))
+			add_shared(f, part[i]);
+	if (span_shared(&f->p->s, x) && !term_boolean(&f->p->t, x))
 		add_atom(f, x);
-	return shared;
 }
 
 /* What the peers of all messages have in common, such as the number of members. */

@@ -58,14 +58,13 @@ term span_of_blocks(const struct sites *s, term x)
 	return TERM_NONE;
 }
 
-/* True if the term is the same for all ranks, roots and iterations. */
-static bool is_shared(const struct sites *s, term x)
+bool span_shared(const struct sites *s, term x)
 {
 	const struct term_node n = *term_at(s->t, x);
 
 	if (n.op == TERM_NUM || n.op == TERM_VAR)
 		return n.op == TERM_NUM || x == s->p;
-	return is_shared(s, n.a) && (n.b == TERM_NONE || is_shared(s, n.b)) && (n.c == TERM_NONE || is_shared(s, n.c));
+	return span_shared(s, n.a) && (n.b == TERM_NONE || span_shared(s, n.b)) && (n.c == TERM_NONE || span_shared(s, n.c));
 }
 
 term span_divisor(const struct sites *s, term x)
@@ -76,7 +75,7 @@ term span_divisor(const struct sites *s, term x)
 
 	if (n.op == TERM_NUM || n.op == TERM_VAR)
 		return out;
-	if (n.op == BIN_DIV && n.a == s->count && is_shared(s, n.b))
+	if (n.op == BIN_DIV && n.a == s->count && span_shared(s, n.b))
 		return n.b;
 	for (unsigned i = 0; i < 3 && out == TERM_NONE; i++)
 		out = part[i] == TERM_NONE ? out : span_divisor(s, part[i]);

@@ -25,6 +25,8 @@ bool span_of_offset(const struct sites *s, term x, struct span *out);
 term span_of_blocks(const struct sites *s, term x);
 /* Returns the number of parts into which x divides count elements, or TERM_NONE. */
 term span_divisor(const struct sites *s, term x);
+/* True if a term is the same for all ranks, roots and iterations. */
+bool span_shared(const struct sites *s, term x);
 /* Returns the position of a part in its block. */
 term span_phase(const struct sites *s, term part);
 /* Returns a condition under which a range of this length may begin with this part. */
