@@ -219,7 +219,8 @@ void *group_alloc_raw(struct be_group *g, size_t size, uint64_t *off)
 
 void group_free(struct be_group *g, void *block)
 {
-	rt_heap_free(g->ctx->heap, block);
+	if (block)
+		rt_heap_free(g->ctx->heap, block);
 }
 
 size_t group_block_bytes(struct be_group *g, const void *block)

@@ -132,7 +132,9 @@ static void *take_block(struct rt_heap *h, size_t len, bool clear, uint64_t *off
 {
 	uint64_t end = h->blocks.n ? h->blocks.at[h->blocks.n - 1].off + h->blocks.at[h->blocks.n - 1].len : 0;
 
-	for (size_t i = 0; i < h->blocks.n; i++) {
+	while (h->full < h->blocks.n && h->blocks.at[h->full].used)
+		h->full++;
+	for (size_t i = h->full; i < h->blocks.n; i++) {
 		struct rt_block *b = &h->blocks.at[i];
 
 		if (b->used || b->len < len)
@@ -228,6 +230,7 @@ int rt_heap_free(struct rt_heap *h, void *ptr)
 			merge_next(h, i);
 			if (i)
 				merge_next(h, i - 1);
+			h->full = i < h->full ? i : h->full;
 		}
 	}
 	pthread_mutex_unlock(&h->lock);

@@ -33,6 +33,7 @@ struct rt_heap {
 	size_t reserved, size; /* bytes of reserved address space; bytes of the file */
 	pthread_mutex_t lock;
 	VEC(struct rt_block) blocks; /* blocks by ascending offset, without gaps */
+	size_t full; /* the first so many blocks are in use */
 };
 
 /* Like ftruncate, but fails with EFBIG where RLIMIT_FSIZE forbids the size, instead of raising SIGXFSZ. */

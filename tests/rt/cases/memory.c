@@ -30,6 +30,40 @@ static int bound_heap(struct member *m)
 	return 0;
 }
 
+/* Memory that is freed is allocated again, from the lowest address that has room, and no two blocks overlap. */
+static int reused_heap(struct member *m)
+{
+	enum { BLOCKS = 40 };
+	unsigned char *block[BLOCKS] = { 0 };
+	size_t size[BLOCKS] = { 0 };
+	unsigned seed = (unsigned)m->rank + 1;
+	void *lowest, *again;
+
+	CALL(MPIX_Sched_alloc(m->ctx, 1, &lowest));
+	for (int turn = 0; turn < 4000; turn++) {
+		const int k = rand_r(&seed) % BLOCKS;
+
+		for (size_t i = 0; i < size[k]; i++)
+			NEED(block[k][i] == k + 1);
+		if (size[k]) {
+			CALL(MPIX_Sched_dealloc(m->ctx, block[k]));
+			size[k] = 0;
+			continue;
+		}
+		size[k] = 1 + (size_t)rand_r(&seed) % 700;
+		CALL(MPIX_Sched_alloc(m->ctx, size[k], (void **)&block[k]));
+		memset(block[k], k + 1, size[k]);
+	}
+	CALL(MPIX_Sched_dealloc(m->ctx, lowest));
+	CALL(MPIX_Sched_alloc(m->ctx, 1, &again));
+	NEED(again == lowest);
+	CALL(MPIX_Sched_dealloc(m->ctx, again));
+	for (int k = 0; k < BLOCKS; k++)
+		if (size[k])
+			CALL(MPIX_Sched_dealloc(m->ctx, block[k]));
+	return 0;
+}
+
 /* The memory of requests is counted when they are bound, and stays counted. A caller with the struct of an older version gets
  * only its fields. */
 static int counted_memory(struct member *m)
@@ -402,6 +436,7 @@ const struct test_case memory_cases[] = {
 	{ .name = "start_copies_little", .fn = start_copies_little, .sizes = { 1, 2 } },
 	{ .name = "vanished", .fn = vanished, .sizes = { 2 } },
 	{ .name = "counted_memory", .fn = counted_memory, .sizes = { 1, 3 } },
+	{ .name = "reused_heap", .fn = reused_heap, .sizes = { 1, 2 } },
 	{ .name = "bound_heap", .fn = bound_heap, .sizes = { 1, 3 } },
 	{ .name = "in_place", .fn = in_place, .sizes = { 1, 2, 4 } },
 	{ .name = NULL },
