@@ -132,6 +132,7 @@ static void goal_known(struct proof *p, const struct barrier *b, struct obligati
 	more[n++] = term_apply(t, BIN_LOG2, term_apply(t, BIN_MAX, ahead, one), TERM_NONE);
 	more[n++] = term_apply(t, BIN_LOG2, term_apply(t, BIN_MAX, back, one), TERM_NONE);
 	more[n++] = log_three(t, back);
+	more[n++] = back;
 	s.cond[s.n++] = term_eq(t, p->rank, x);
 	for (size_t i = 0; i < p->s.ops.n; i++)
 		instance_guess(p, &p->s.ops.at[i], p->rank, &(struct guess){ .more = more, .nmore = n }, add_source, &s);

@@ -313,7 +313,7 @@ values verify_not_reproducible false reproducible --verify -n 3 "$ROOT/schedules
 values verify_stdin '<stdin>|true' 'schedule verified' --verify - <"$good"
 values verify_bad 'false|0' 'verified cases.#' --verify "$bad"
 values verify_none 'false|0' 'verified cases.#' --verify none.goal
-values select "$ROOT/schedules/bcast_scatter_allgather.goal|1|MPI_Bcast|16|65536" \
+values select "$ROOT/schedules/bcast_linear.goal|1|MPI_Bcast|16|65536" \
 	'schedule cases.# cases.0.collective cases.0.ranks cases.0.bytes' --select MPI_Bcast -n 16 -D bytes=64k
 values list_checks "null|$(goalc --list-checks | sed 1d | wc -l)|syntax|error" 'schedule cases.# cases.0.name cases.0.plain' --list-checks
 values list_passes "$(goalc --list-passes | grep -c '^[^ ]')|segment|local|size|null" 'cases.# cases.1.name cases.1.kind cases.1.keys.0.name cases.1.keys.0.default' --list-passes

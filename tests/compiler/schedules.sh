@@ -60,6 +60,7 @@ expected()
 		s = 8 # segments
 
 		if (name == "barrier_dissemination") row(0, p * ways, 0, steps + ways)
+		if (name == "barrier_linear") row(0, all, 0, flat)
 		if (name == "barrier_tree") row(0, 2 * edge, 0, two ? 4 * k + 1 : "-")
 
 		if (name == "bcast_linear") row(0, edge, edge, flat)
@@ -102,13 +103,16 @@ expected()
 		if (name == "reduce_slices") row(all, all + edge, edge + (root != 0), "-")
 		if (name == "allreduce_reduce_bcast") row(edge, 2 * edge, 2 * edge, "-")
 
-		if (name == "reduce_scatter_block_ring" || name == "reduce_scatter_block_pairwise") row(all, all, all, "-")
+		if (name ~ /^reduce_scatter_block_(linear|pairwise|ring)$/) row(all, all, all, "-")
 		if (name == "reduce_scatter_block_recursive_halving")
 			row(p - q + q * k, 2 * (p - q) + q * k, two ? all : "-", "-")
 
 		if (name == "scan_chain") row(edge, edge, edge, one ? 1 : 3 * edge)
 		if (name == "scan_binomial") row(before, before, before, "-")
+		if (name == "scan_linear") row(all / 2, all / 2, all / 2, "-")
+		if (name == "scan_slices") row(all, all + edge * edge, 2 * edge, "-")
 		if (name == "exscan_chain") row(one ? 0 : p - 2, edge, edge, one ? 0 : 3 * edge)
+		if (name == "exscan_linear") row(one ? 0 : edge * (p - 2) / 2, all / 2, all / 2, "-")
 		if (name == "exscan_binomial") row(shifted, edge + shifted, edge + shifted, "-")
 	}'
 }

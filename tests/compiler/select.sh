@@ -108,7 +108,7 @@ check select.even test "$(own MPI_Bcast -n 1024 -D bytes=2147483648)" = mine.goa
 check select.odd test "$(own MPI_Bcast -n 1023 -D bytes=1048576)" = bcast_scatter_allgather.goal
 check select.above test "$(own MPI_Bcast -n 1026 -D bytes=1048576)" = bcast_scatter_allgather.goal
 check select.pow2 test "$(own MPI_Bcast -n 8 -D bytes=2049)" = /none.goal
-check select.not_pow2 test "$(own MPI_Bcast -n 12 -D bytes=2049)" = bcast_binomial.goal
+check select.not_pow2 test "$(own MPI_Bcast -n 12 -D bytes=2049 -D nodes=2)" = bcast_binomial.goal
 printf '%s\n' 'MPI_Bcast 2-8:node any any any -> bcast_chain.goal' >node.table
 check select.node test "$(chosen MPI_Bcast -n 8 -D nodes=1 --table node.table)" = bcast_chain.goal
 check select.nodes test "$(chosen MPI_Bcast -n 8 -D nodes=2 --table node.table)" = bcast_binomial.goal
@@ -116,7 +116,7 @@ check select.reproduces test "$(own MPI_Reduce -n 4 -D bytes=1M -D reproducible=
 check select.reproduces_env test "$(GOAL_REPRODUCIBLE=1 own MPI_Reduce -n 4)" = reduce_binomial.goal
 check select.commutes test "$(own MPI_Reduce -n 4)" = 'reduce_chain.goal -D segments=2'
 check select.commutes_too test "$(own MPI_Reduce -n 4 -D commutative=1)" = 'reduce_chain.goal -D segments=2'
-check select.does_not test "$(own MPI_Reduce -n 4 -D commutative=0)" = 'reduce_binomial.goal -T fuse'
+check select.does_not test "$(own MPI_Reduce -n 4 -D commutative=0)" = 'reduce_linear.goal -T fuse'
 goalc --select MPI_Bcast -n 3 -D bytes=511 --table own.table >out
 check select.line test "$(cat out)" = \
 	'own.table:4: MPI_Bcast   any        0-511   any           any    ->  bcast_linear.goal'
@@ -131,14 +131,14 @@ runs()
 	if goalrun --iters 3 --verify "$@" >out 2>&1 && grep -q "^$want: " out && grep -q '^verified: all 1 case right' out; then
 		ok "select.goalrun.$name"; else fail "select.goalrun.$name $(head -n 2 out | tr '\n' '|')"; fi
 }
-runs installed "$ROOT/schedules/allreduce_recursive_doubling.goal" -n 3 --select MPI_Allreduce --count 100
+runs installed "$ROOT/schedules/allreduce_linear.goal" -n 3 --select MPI_Allreduce --count 100
 runs own "$ROOT/schedules/bcast_linear.goal" -n 3 --select MPI_Bcast --count 63 --table own.table
-runs count "$ROOT/schedules/bcast_binomial.goal" -n 9 --select MPI_Bcast -D count=64 --table own.table
+runs count "$ROOT/schedules/bcast_knomial.goal" -n 9 --select MPI_Bcast -D count=64 --table own.table
 runs type "$ROOT/schedules/bcast_linear.goal" -n 3 --select MPI_Bcast --count 511 --type byte --table own.table
 runs beside ./mine.goal -n 2 --select MPI_Bcast --count 131072 --table ./own.table
 runs values "$ROOT/schedules/bcast_knomial.goal" -n 4 --select MPI_Bcast --topology cart --table own.table
 GOAL_REPRODUCIBLE=1 runs reproducible "$ROOT/schedules/reduce_binomial.goal" -n 3 --select MPI_Reduce --table own.table
-runs user "$ROOT/schedules/reduce_binomial.goal" -n 3 --select MPI_Reduce --op user --table own.table
+runs user "$ROOT/schedules/reduce_linear.goal" -n 3 --select MPI_Reduce --op user --table own.table
 goalrun -n 4 --select MPI_Bcast --topology cart --table own.table -D k=1 --iters 1 >out 2>&1
 check select.goalrun.given grep -q 'a k-nomial tree has k of at least 2' out
 

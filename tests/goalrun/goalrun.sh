@@ -256,11 +256,11 @@ json placement 'null|2|1' 'schedule cases.# cases.1.rank'
 # --select: each count has the schedule that the table has for it.
 run -n 3 --select MPI_Allreduce --count 1,64k,1M,2 --iters 3 --warmup 1 --verify
 words=$(awk '$2 == "double" && match($0, /[a-z_]+[.]goal/) { print $1, substr($0, RSTART, RLENGTH) }' "$TMP/out" | tr '\n' ' ')
-check "goalrun.select_counts $words" [ "$words" = "1 allreduce_recursive_doubling.goal 65536 allreduce_slices.goal \
-1048576 allreduce_slices.goal 2 allreduce_recursive_doubling.goal " ]
+check "goalrun.select_counts $words" [ "$words" = "1 allreduce_linear.goal 65536 allreduce_slices.goal \
+1048576 allreduce_slices.goal 2 allreduce_linear.goal " ]
 check goalrun.select_all [ "$(head -c 13 "$TMP/out") $(tail -n 1 "$TMP/out")" = 'MPI_Allreduce verified: all 4 cases right' ]
 run -n 3 --select MPI_Allreduce --count 1,1M --iters 3 --warmup 1 --json
-json select 'MPI_Allreduce|null|2|allreduce_recursive_doubling.goal|allreduce_slices.goal -T fuse|1048576|2' \
+json select 'MPI_Allreduce|null|2|allreduce_linear.goal -T fuse|allreduce_slices.goal -T fuse|1048576|2' \
 	'collective schedule cases.# cases.0.schedule cases.1.schedule cases.1.count counters.#'
 run -n 3 --select MPI_Bcast --count 1,2 --iters 3 --json
 json select_same "$ROOT/schedules/bcast_linear.goal|2|1" 'schedule cases.# counters.#'
