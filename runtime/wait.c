@@ -12,6 +12,8 @@
 
 /* Iterations of yielding before a thread sleeps: the rank that it waits for may share its CPU. */
 #define YIELDS 8u
+/* Iterations of spinning, about as long as two changes of ranks on a CPU, where ranks outnumber cores but none has work here. */
+#define CROWDED_SPINS 48u
 #define CHECK_NS 50000000u /* longest time between two checks, once a thread yields */
 #define SLEEP_NS 50000000u /* longest sleep, so that deaths are noticed */
 /* Longest sleep instead of a yield if not all that the thread waits for rings its bell: the handler may wait for something, too. */
@@ -147,22 +149,25 @@ static bool is_crowded(const struct rt_wait *w)
 	return w->req ? !w->req->group->spins : w->ctx->crowded;
 }
 
-/* True if another rank of the group was on this CPU when it posted or waited last, and does not sleep. */
-static bool needs_this_cpu(const struct be_group *g)
+/* True if another rank that was on this CPU last may need it: it does not sleep, or without `waits` it does not wait. */
+static bool needs_this_cpu(const struct be_group *g, bool waits)
 {
 	const uint32_t cpu = rt_board_cpu();
 	bool needed = false;
 
-	for (uint32_t r = 0; r < g->size && !needed; r++)
-		needed = r != g->rank && atomic_load_explicit(&g->board->slots[r].cpu, memory_order_relaxed) == cpu &&
-			 !rt_group_sleeps(g, r);
+	for (uint32_t r = 0; r < g->size && !needed; r++) {
+		const struct rt_slot *s = &g->board->slots[r];
+
+		needed = r != g->rank && atomic_load_explicit(&s->cpu, memory_order_relaxed) == cpu &&
+			 (waits ? !rt_group_sleeps(g, r) : !atomic_load_explicit(&s->waits, memory_order_relaxed));
+	}
 	return needed;
 }
 
 /* True if the thread has yielded in vain for long enough. */
 static bool has_no_patience(const struct rt_wait *w)
 {
-	const bool needed = w->req && patience_over(&w->patience, 0) && needs_this_cpu(w->req->group);
+	const bool needed = w->req && patience_over(&w->patience, 0) && needs_this_cpu(w->req->group, true);
 
 	return needed || patience_over(&w->patience, PATIENCE_NS);
 }
@@ -200,8 +205,14 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 		if (!w->began) {
 			w->began = w->checked = now;
 			w->patience = (struct patience){ 0 };
-			if (w->req && is_crowded(w))
+			if (w->req && is_crowded(w)) {
 				rt_board_here(w->req->group->board, w->req->group->rank);
+				atomic_store_explicit(&w->req->group->board->slots[w->req->group->rank].waits, 1, memory_order_relaxed);
+				if (!needs_this_cpu(w->req->group, false)) {
+					spin_more(w, CROWDED_SPINS);
+					return RT_AGAIN;
+				}
+			}
 		}
 		if (now - w->checked > CHECK_NS) /* iterations take long if others want the CPU */
 			due = RT_CHECK;
@@ -266,6 +277,8 @@ void rt_wait_over(struct rt_wait *w)
 		disarm_wait(w);
 	if (!req)
 		return;
+	if (w->began && is_crowded(w))
+		atomic_store_explicit(&req->group->board->slots[req->group->rank].waits, 0, memory_order_relaxed);
 	req->last_ns = ns;
 	ns -= ns < wakes ? ns : wakes; /* without the time of waking up: otherwise a rank that slept once would always sleep */
 	req->mean_ns = (3 * req->mean_ns + ns) / 4;
