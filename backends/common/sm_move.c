@@ -203,8 +203,10 @@ static int recv_staged(struct dispatcher *e, void *what)
 
 /* ---- pull ---- */
 
-/* Chunks of a message that the receiver reduces alone: what the sender reduces, the receiver reads from the sender's caches. */
-#define ALONE 8u
+/* Chunks of a message that the receiver copies, or reduces, alone: what the sender does of it, the receiver reads from the sender's
+ * caches. */
+#define COPIED_ALONE 4u
+#define REDUCED_ALONE 8u
 
 /* Sets m->at to the address in this process of the peer's bytes, or to NULL if they are out of reach. Returns false if
  * the peer's heap cannot be mapped. */
@@ -396,7 +398,7 @@ static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 {
 	m->now->begun = true;
 	m->now->parted = m->mine && m->at && sm_parts(s, m->bytes);
-	m->now->both = !m->now->parted && m->chunks > (m->reduces ? ALONE : 1) && sender_can_move(s, m);
+	m->now->both = !m->now->parted && m->chunks > (m->reduces ? REDUCED_ALONE : COPIED_ALONE) && sender_can_move(s, m);
 	if (m->now->both) {
 		m->out->to = m->now->location;
 		m->out->operand = m->now->operand;
