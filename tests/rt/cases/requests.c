@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,6 +42,37 @@ static int life(struct member *m)
 	CALL(MPIX_Sched_free(&req));
 	NEED(!req);
 	CALL(MPIX_Sched_free(&req));
+	return 0;
+}
+
+/* A rank starts long after the others have sent it a message of private memory, and maybe the next one: ranks are up to an epoch
+ * apart. */
+static int late(struct member *m)
+{
+	const size_t sizes[] = { 100, 80000, 100000, 400000 };
+	MPIX_Sched s = case_load(m, team_bcast);
+	char *data = malloc(400000);
+
+	NEED(s && data);
+	for (size_t k = 0; k < ELEMENTS(sizes); k++) {
+		void *buffers[] = { data };
+		struct MPIX_Sched_bind b = case_bind(buffers, 1, sizes[k], MPIX_SCHED_BYTE);
+		MPIX_Sched_request req;
+
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		for (int e = 0; e < 10; e++) {
+			memset(data, m->rank ? -1 : e, sizes[k]);
+			if (m->rank && e % 3 == 0)
+				usleep(10000);
+			CALL(MPIX_Sched_start(req));
+			CALL(MPIX_Sched_wait(req));
+			for (size_t i = 0; i < sizes[k]; i++)
+				NEED(data[i] == e);
+		}
+		CALL(MPIX_Sched_free(&req));
+	}
+	free(data);
+	CALL(MPIX_Sched_unload(&s));
 	return 0;
 }
 
@@ -478,6 +510,7 @@ static int recalled(struct member *m)
 
 const struct test_case request_cases[] = {
 	{ .name = "life", .fn = life, .sizes = { 1, 2, 5 } },
+	{ .name = "late", .fn = late, .sizes = { 2, 3 } },
 	{ .name = "many", .fn = many, .sizes = { 1, 3, 4 } },
 	{ .name = "churn", .fn = churn, .sizes = { 3 } },
 	{ .name = "repeats", .fn = repeats, .sizes = { 2, 5 } },
