@@ -193,6 +193,7 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   verify $t-learned-NO_CREDIT none $learned -DNO_CREDIT
   verify $t-learned-LATE_CHOICE WINDOW $learned -DLATE_CHOICE
   verify $t-learned-EPOCH_COUNT DEADLOCK $learned -DEPOCH_COUNT
+  verify $t-learned-EXACT_EPOCH DEADLOCK $learned -DEXACT_EPOCH
 done
 
 # Two ringers and a sleeper, a ringer and two sleepers. What is not done in the order that it needs to be loses a wake-up;
