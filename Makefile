@@ -57,7 +57,7 @@ GOALC    := $(addprefix compiler/,main check_row check_table every options show)
 TOOLS    := util/command_line util/progress util/report
 COMPILE  := $(filter-out $(GOALC) $(TOOLS) util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
 # loops.c is compiled once for each row of variants.def.
-RUNTIME  := $(filter-out runtime/kernels/loops,$(call sources,runtime runtime/kernels runtime/placement))
+RUNTIME  := $(filter-out runtime/kernels/loops,$(call sources,runtime runtime/heap runtime/kernels runtime/placement))
 BACKENDS := $(call sources,$(ROOMS_BACKENDS))
 GOALC    += $(TOOLS) util/svg $(call sources,compiler/print compiler/allranks)
 GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN) backends/sim)

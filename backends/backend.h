@@ -216,7 +216,7 @@ static inline void be_pause(void)
 /* ---- bells ----
  *
  * A rank may sleep while it waits. A thread that has stored a word that others wait for therefore rings their bells.
- * Where nobody sleeps this costs one load. runtime/bell.c explains why no fence is needed. */
+ * Where nobody sleeps this costs one load. runtime/heap/bell.c explains why no fence is needed. */
 
 struct be_bell {
 	_Alignas(64) _Atomic uint32_t count; /* futex word; odd while some thread is about to sleep on it, or sleeps */

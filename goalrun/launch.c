@@ -2,7 +2,7 @@
  * Starts the ranks, as processes that end with goalrun or as threads. */
 #include "goalrun/hosts.h"
 #include "runtime/context.h"
-#include "runtime/heap.h"
+#include "runtime/heap/heap.h"
 #include "util/clock.h"
 #include "util/env.h"
 #include "util/progress.h"

@@ -8,7 +8,7 @@
 #include "runtime/board.h"
 
 #include "include/mpix_sched.h"
-#include "runtime/bell.h"
+#include "runtime/heap/bell.h"
 #include "runtime/cpus.h"
 #include "util/futex.h"
 #include "util/patience.h"

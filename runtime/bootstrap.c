@@ -5,7 +5,7 @@
  * each node has a board, and bridge.c keeps them alike. A lead holds a lock on the board's file for each rank of its
  * process. The kernel releases the locks when the process ends, however it ends; that is how the others notice. */
 #include "backends/services.h"
-#include "runtime/bell.h"
+#include "runtime/heap/bell.h"
 #include "runtime/comm.h"
 #include "runtime/nodes.h"
 #include "util/clock.h"

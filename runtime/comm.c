@@ -9,7 +9,7 @@
 #include "runtime/comm.h"
 
 #include "backends/services.h"
-#include "runtime/bell.h"
+#include "runtime/heap/bell.h"
 #include "runtime/placement/placement.h"
 #include "util/clock.h"
 #include "util/futex.h"

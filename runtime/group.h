@@ -5,7 +5,7 @@
 
 #include "runtime/board.h"
 #include "runtime/context.h"
-#include "runtime/heap.h"
+#include "runtime/heap/heap.h"
 #include "runtime/settled.h"
 
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a group offers to backends: exchanges, memory that peers reach, properties of the peers, and which of them have died. */
 #include "backends/services.h"
-#include "runtime/bell.h"
+#include "runtime/heap/bell.h"
 #include "runtime/comm.h"
 #include "util/clock.h"
 

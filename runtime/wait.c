@@ -3,7 +3,7 @@
  * where ranks outnumber cores and yielding is in vain (util/patience.h). */
 #include "runtime/wait.h"
 
-#include "runtime/bell.h"
+#include "runtime/heap/bell.h"
 #include "runtime/board.h"
 #include "runtime/trace.h"
 #include "util/clock.h"

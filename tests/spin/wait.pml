@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Model of how ranks sleep and wake each other (runtime/bell.c, rt_wait_on in runtime/wait.c; the credit of
+ * Model of how ranks sleep and wake each other (runtime/heap/bell.c, rt_wait_on in runtime/wait.c; the credit of
  * backends/shm).  run.sh checks it and its mutants.
  *
  * Each ringer stores epochs 1, 2, ... into a word of its own, and rings after each store.  Each sleeper waits, epoch by

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The shared heap of a context: memory that peers can map (heap.c). */
-#ifndef RUNTIME_HEAP_H
-#define RUNTIME_HEAP_H
+#ifndef RUNTIME_HEAP_HEAP_H
+#define RUNTIME_HEAP_HEAP_H
 
 #include "backends/backend.h"
 #include "util/mem.h"

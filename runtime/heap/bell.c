@@ -16,7 +16,7 @@
  *
  * If a device brings messages, too, a rank has an eventfd, which its peers got when the group was made. One of its threads sleeps
  * on the eventfd and on the device's descriptor, the others on the futex. A ringer writes to the eventfd and wakes the futex. */
-#include "runtime/bell.h"
+#include "runtime/heap/bell.h"
 
 #include "util/clock.h"
 #include "util/futex.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The shared heap of a context: a memfd that only grows, allocated by first fit. The list of its blocks is in private
  * memory, where peers cannot damage it. */
-#include "runtime/heap.h"
+#include "runtime/heap/heap.h"
 
-#include "runtime/bell.h"
+#include "runtime/heap/bell.h"
 #include "util/align.h"
 
 #include <errno.h>

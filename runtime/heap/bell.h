@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Bells: a thread sleeps until another rank has stored something (bell.c). */
-#ifndef RUNTIME_BELL_H
-#define RUNTIME_BELL_H
+#ifndef RUNTIME_HEAP_BELL_H
+#define RUNTIME_HEAP_BELL_H
 
 #include "backends/backend.h"
 
