@@ -30,7 +30,12 @@ const struct be_handle *group_handle(struct be_group *g, uint32_t rank);
 /* Allocates zeroed, 64-byte aligned memory in this rank's heap, and sets *off to its offset, which peers use. Returns
  * NULL if there is not enough. */
 void *group_alloc(struct be_group *g, size_t size, uint64_t *off);
-/* Does the same without touching the memory, which may hold anything. */
+/* Allocates the block of the bind under way, to which the handle that make returns leads. A bind that repeats others may also be given
+ * the blocks of those that will repeat it: group_spare returns them, and NULL after the last. What all such blocks have in common has
+ * to be written to them then. A bind that repeats this one gets one of them back, with *ready set. Peers may have written to it. */
+void *group_block(struct be_group *g, size_t size, uint64_t *off, bool *ready);
+void *group_spare(const struct be_group *g, void *block, size_t size, uint32_t i);
+/* Does the same as group_alloc without touching the memory, which may hold anything. */
 void *group_alloc_raw(struct be_group *g, size_t size, uint64_t *off);
 /* Frees a block at once. No peer may access it any more. NULL is allowed. */
 void group_free(struct be_group *g, void *block);

@@ -223,6 +223,10 @@ struct MPIX_Sched_bind {
 	/* Why this rank does not bind; NULL: it does. Binding then fails on all ranks, with this as the detail. The schedule may be
 	 * NULL. */
 	const char *refusal;
+	/* Not 0: this rank promises that whenever it binds with the same schedule, count, basic datatype, operation, parameters and use
+	 * of IN_PLACE as now, all ranks do so. If all ranks promise it, later ones of these binds may return before other ranks have
+	 * come to them; an error of one rank then is an error of its peers' starts. */
+	int alike;
 };
 
 /* Binds a schedule, collectively over the group and in the same order on all its ranks. Types and ops may be freed while the

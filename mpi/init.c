@@ -38,12 +38,21 @@ static int choose(struct gm_plan *p, MPIX_Sched *sched)
 	return gm_lib.select(p->comm->group, &call, sched);
 }
 
+/* True if all ranks pass the same arguments whenever this rank repeats a call. Counts or uses of MPI_IN_PLACE that only concern some
+ * ranks may change without the others. A rank with a device may get a buffer that it cannot serve, and the others have to know. */
+static bool is_alike(const struct gm_plan *p)
+{
+	return !(p->spec->flags & (SENDS | RECEIVES | NEAR)) && p->spec->send != VECTOR && p->spec->recv != VECTOR && !p->own &&
+	       !gm_device_any();
+}
+
 /* Binds the plan's schedule, or nothing, collectively. Sets p->why on all ranks if that failed on one. */
 static void bind_plan(struct gm_plan *p, MPIX_Sched sched, char *text, size_t size)
 {
 	struct MPIX_Sched_info info = { .struct_size = sizeof info };
 
 	p->bind.refusal = p->why;
+	p->bind.alike = is_alike(p);
 	if (gm_lib.init(sched, p->comm->group, &p->bind, &p->r->req) && !p->why) {
 		gm_lib.error_detail(gm_ctx(), text, size);
 		p->why = text;

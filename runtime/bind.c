@@ -27,11 +27,13 @@ struct contract {
 	uint64_t params;
 	uint8_t backend, basic, op;
 	/* These may differ between ranks: */
-	bool inplace;
+	bool inplace : 1;
+	bool alike : 1; /* the rank promises that all bind alike */
 	uint32_t comm_core; /* number of the communication core that serves the rank */
 	struct rt_offer offer;
 };
 _Static_assert(offsetof(struct rt_record, data) + sizeof(struct contract) <= 64, "a second line costs each rank a miss for each other one");
+#define COMMON (offsetof(struct contract, op) + 1) /* bytes that are compared */
 #define USER_OP 254u /* contract.op for an operation of the program, plus 1 if it commutes */
 _Static_assert(MPIX_SCHED_BUILTINS < USER_OP && MPIX_SCHED_BASICS <= UINT8_MAX, "a contract has a byte for each");
 
@@ -57,7 +59,7 @@ static int compare_contracts(struct be_group *g, const struct contract *mine)
 		if (all[r].err)
 			return group_agree(g, mine->err);
 	for (uint32_t r = 1; r < g->size && !err; r++) {
-		if (!memcmp(&all[r], &all[0], offsetof(struct contract, inplace)))
+		if (!memcmp(&all[r], &all[0], COMMON))
 			continue;
 		for (size_t i = 0; i < sizeof clauses / sizeof *clauses && !err; i++)
 			if (memcmp((const char *)&all[r] + clauses[i].off, (const char *)&all[0] + clauses[i].off,
@@ -70,6 +72,20 @@ static int compare_contracts(struct be_group *g, const struct contract *mine)
 const struct be_handle *group_handle(struct be_group *g, uint32_t rank)
 {
 	return &((const struct contract *)group_room(g))[rank].offer.handle;
+}
+
+void *group_block(struct be_group *g, size_t size, uint64_t *off, bool *ready)
+{
+	*ready = g->takes;
+	if (!g->takes)
+		return rt_heap_alloc_row(g->ctx->heap, size, 1 + g->spares, off);
+	*off = group_handle(g, g->rank)->off;
+	return g->ctx->heap->base + *off;
+}
+
+void *group_spare(const struct be_group *g, void *block, size_t size, uint32_t i)
+{
+	return i < g->spares ? (char *)block + (i + 1) * rt_heap_room(size) : NULL;
 }
 
 /* ---- ops ---- */
@@ -482,10 +498,11 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 	c->basic = (uint8_t)req->type->basic;
 	req->reduce.layout = &req->type->layout;
 	req->plain.layout = &rt_type_basic(req->type->basic)->layout;
-	req->id = rt_id(g->id, g->seq);
+	req->id = rt_id(g->id, g->binds);
 	if (b->target && !bind->op && (unsigned)bind->builtin < MPIX_SCHED_BUILTINS)
 		req->armw = armw_of(bind->builtin, req->type->basic, NULL, 0);
 	c->op = (uint8_t)(bind->op ? USER_OP + req->op->commutes : (unsigned)bind->builtin);
+	c->alike = bind->alike && req->be->near && !req->helped;
 	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))
 		return group_error(g, -ERR_ARG, "buffers or params is NULL");
 	for (uint32_t i = 0; i < b->nbuffers && bind->sizes; i++)
@@ -605,17 +622,74 @@ static int note_members(struct mpix_sched_request *req)
 }
 
 /* Notes what the contracts of all ranks say about the rest of the binding. If some ranks bind in place and others do not, `safe` is
- * discarded, because each rank has computed it as if all ranks bound like itself. */
-static void note_contracts(struct mpix_sched_request *req)
+ * discarded, because each rank has computed it as if all ranks bound like itself. Returns true if all ranks promise to bind alike. */
+static bool note_contracts(struct mpix_sched_request *req)
 {
 	struct be_group *g = req->group;
 	const struct contract *all = group_room(g);
+	bool alike = true;
 
-	for (uint32_t r = 1; r < g->size && req->safe; r++)
-		if (all[r].inplace != all[0].inplace)
+	for (uint32_t r = 0; r < g->size; r++) {
+		if (req->safe && all[r].inplace != all[0].inplace)
 			memset(req->safe, 0, req->rank.nops * sizeof *req->safe);
+		alike &= all[r].alike;
+	}
 	if (req->be->near)
 		rt_settled_find(g, &all->offer, sizeof *all);
+	return alike;
+}
+
+/* ---- stocks ---- */
+
+static struct rt_alike alike_of(const struct contract *c)
+{
+	return (struct rt_alike){ .count = c->count,
+				  .params = c->params,
+				  .messages = c->offer.messages,
+				  .schedule = c->schedule,
+				  .backend = c->backend,
+				  .basic = c->basic,
+				  .op = c->op,
+				  .inplace = c->inplace };
+}
+
+/* Finds the stock of such binds; NULL if there is none. If it has blocks, the bind takes one of each rank, in place of an exchange of
+ * contracts. Else the exchange is to fill it. */
+static struct rt_stock *find_stock(struct be_group *g, const struct contract *c)
+{
+	const struct rt_alike alike = alike_of(c);
+	struct contract *all = group_room(g);
+	struct rt_stock *s = c->alike ? rt_stock_find(g, &alike) : NULL;
+
+	g->takes = s && s->left;
+	g->spares = g->takes ? 0 : rt_stock_want(s);
+	if (g->takes) {
+		rt_stock_take(g, s, &all->offer, sizeof *all);
+		g->repeats = true;
+		g->row = RT_SETTLED;
+	}
+	return s;
+}
+
+/* After an exchange: fills the stock, if the bind has repeated another, or frees the blocks that were made for it. After the first of
+ * such binds, adds a stock. alike: the bind has succeeded, and all ranks promise to bind alike */
+static void restock(struct be_group *g, struct rt_stock *stock, const struct contract *c, bool alike)
+{
+	const struct contract *all = group_room(g);
+	const struct rt_alike like = alike_of(c);
+	const bool filled = g->spares && alike && g->repeats && rt_stock_fill(g, stock, g->spares, &all->offer, sizeof *all);
+
+	if (g->spares && !filled && c->offer.handle.off) /* 0: no block was made */
+		rt_stock_return(g, &c->offer.handle, g->spares);
+	if (!stock && alike && g->settled[g->row].valid)
+		rt_stock_add(g, &like);
+}
+
+/* Agrees with the other ranks, as compare_contracts does, if the bind takes its block from a stock: they have agreed before. If this
+ * rank has an error nevertheless, the others do not wait for it here. */
+static int join_others(struct be_group *g, int err)
+{
+	return err ? group_unreachable(g, g->rank, "it cannot bind what it has bound before") : group_check(g);
 }
 
 /* Adds the request to its context and takes references to all that it uses. Until here the caller's references suffice. err: of
@@ -650,23 +724,33 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	struct MPIX_Sched_bind whole;
 	int err = check_call(g, sched, &bind, &whole), rc;
 	struct mpix_sched_request *req = err ? NULL : new_request(sched, g);
+	struct rt_stock *stock = NULL;
 	struct contract c = { 0 };
+	bool alike = false;
 
+	g->binds++;
+	g->takes = false;
+	g->spares = 0;
 	if (!err)
 		err = req ? prepare_request(req, bind, &c) : rt_fail(g->ctx, -ERR_NOMEM);
+	if (!err)
+		stock = find_stock(g, &c);
 	err = err ? err : make_bound(req, &c.offer.handle);
 	err = req ? enlist_request(req, err) : err;
 	c.err = (int16_t)err;
-	rc = group_post(g, &c, sizeof c);
-	rc = rc ? rc : compare_contracts(g, &c);
-	if (!rc)
-		note_contracts(req);
+	rc = g->takes ? join_others(g, err) : group_post(g, &c, sizeof c);
+	if (!rc && !g->takes) {
+		rc = compare_contracts(g, &c);
+		alike = !rc && note_contracts(req);
+	}
 	err = !rc && req->helped ? note_members(req) : 0;
 	rc = rc ? rc : req->be->bind(req->bound, req->members ? rt_comm_views(req) : 0, err);
 	if (!rc && req->helped) {
 		err = make_views(req);
 		rc = group_agree(g, err ? err : rt_comm_join(req));
 	}
+	if (!g->takes)
+		restock(g, stock, &c, !rc && alike);
 	if (req) {
 		free(req->members);
 		req->members = NULL;

@@ -51,6 +51,7 @@ void rt_group_unref(struct be_group *g)
 	if (atomic_fetch_sub(&g->refs, 1) != 1)
 		return;
 	if (rt_process_owned(g->process)) {
+		rt_stocks_free(g);
 		atomic_store(&g->board->slots[g->rank].left, 1);
 		if (g->root)
 			leave_board(g);

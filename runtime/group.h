@@ -6,7 +6,7 @@
 #include "runtime/board.h"
 #include "runtime/context.h"
 #include "runtime/heap/heap.h"
-#include "runtime/settled.h"
+#include "runtime/stock.h"
 
 #include <stdatomic.h>
 
@@ -68,6 +68,11 @@ struct be_group {
 	uint64_t *reach; /* by row of `settled` and rank: bytes of the rank's heap that its peers have mapped. After `gathered` */
 	uint32_t row, turns; /* row of the bind under way, or RT_SETTLED; number of rows that took the place of others */
 	bool repeats; /* the bind under way repeats that of its row */
+	struct rt_stock stocks[RT_STOCKS];
+	uint32_t nstocks; /* stocks added so far */
+	bool takes; /* the bind under way takes its blocks from a stock */
+	uint32_t spares; /* blocks that the bind under way makes for later ones */
+	uint64_t binds; /* number of binds so far */
 	unsigned spins; /* iterations of waiting before a rank yields its CPU */
 	_Atomic uint64_t checked; /* time of the last check for deaths, ns */
 };

@@ -117,6 +117,12 @@ static int check_lost(struct be_group *g, bool awaits)
 	rank = awaits ? rt_board_missing(g->board, g->seq) : -1;
 	if (rank >= 0)
 		return rt_error(g->ctx, -ERR_DEAD, "rank %u has left the group", (unsigned)rank);
+	rank = awaits ? rt_stock_ahead(g) : -1;
+	if (rank >= 0) {
+		mark_failed(g, g->rank, (uint32_t)rank); /* its request must not wait for one of this rank */
+		return rt_error(g->ctx, -ERR_MISMATCH, "rank %u binds what it has bound before, rank %u does not", (unsigned)rank,
+				g->rank);
+	}
 	/* Skips ranks of this process, as its threads die together. */
 	rank = find_dead(g);
 	return rank >= 0 ? group_died(g, (uint32_t)rank) : 0;
@@ -176,9 +182,13 @@ int group_allgather(struct be_group *g, const void *in, size_t size, void *out)
 bool rt_group_rooms(struct be_group *g)
 {
 	g->row = RT_SETTLED;
-	g->gathered = mem_calloc(g->size, GROUP_RECORD + RT_SETTLED * sizeof *g->reach);
-	g->reach = g->gathered ? (uint64_t *)(void *)(g->gathered + (size_t)g->size * GROUP_RECORD) : NULL;
-	return g->gathered;
+	g->gathered = mem_calloc(g->size, GROUP_RECORD + RT_SETTLED * sizeof *g->reach + RT_STOCKS * sizeof *g->stocks->next);
+	if (!g->gathered)
+		return false;
+	g->reach = (uint64_t *)(void *)(g->gathered + (size_t)g->size * GROUP_RECORD);
+	for (uint32_t i = 0; i < RT_STOCKS; i++)
+		g->stocks[i].next = (struct rt_offer *)(void *)(g->reach + (size_t)RT_SETTLED * g->size) + (size_t)i * g->size;
+	return true;
 }
 
 void *group_room(struct be_group *g)

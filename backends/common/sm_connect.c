@@ -159,7 +159,8 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle)
 	const struct be_bind *b = &s->b;
 	int allowed = group_direct_allowed(b->group);
 	struct sm_shared shared;
-	bool large = false;
+	void *spare;
+	bool large = false, ready;
 	size_t cells, end;
 	uint32_t n = 0;
 
@@ -188,11 +189,13 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle)
 	end = handle->size;
 	if (b->helped)
 		handle->size += sm_lay_out(b, n, &shared);
-	s->head = group_alloc(b->group, handle->size, &handle->off);
+	s->head = group_block(b->group, handle->size, &handle->off, &ready);
 	if (!s->head)
 		return group_error(b->group, -ERR_NOMEM, "no %zu bytes of shared memory for %u messages",
 				   (size_t)handle->size, n);
 	s->base.turn = &s->head->turn;
+	if (ready)
+		return 0;
 	s->head->ndescs = n;
 	s->head->allowed = (uint8_t)allowed;
 	s->head->address = (uint64_t)(uintptr_t)s->head;
@@ -210,6 +213,8 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle)
 		if (b->nops)
 			memcpy(sm_at(s, sh->ops), b->ops, b->nops * sizeof *b->ops);
 	}
+	for (uint32_t i = 0; (spare = group_spare(b->group, s->head, handle->size, i)); i++)
+		memcpy(spare, s->head, cells); /* its `address` is not its own; but only receivers of long messages read it */
 	return 0;
 }
 

@@ -15,7 +15,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LINE 64u
 #define STEP ((size_t)1 << 20) /* the file grows by multiples of this */
 
 static void close_files(const struct rt_heap *h)
@@ -156,11 +155,10 @@ static void *take_block(struct rt_heap *h, size_t len, bool clear, uint64_t *off
 
 static void *alloc_block(struct rt_heap *h, size_t size, bool clear, uint64_t *off)
 {
-	size_t len = size > SIZE_MAX / 2 ? SIZE_MAX : (size + LINE) / LINE * LINE; /* never 0 */
 	void *p;
 
 	pthread_mutex_lock(&h->lock);
-	p = take_block(h, len, clear, off);
+	p = take_block(h, rt_heap_room(size), clear, off);
 	pthread_mutex_unlock(&h->lock);
 	return p;
 }
@@ -173,17 +171,6 @@ void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off)
 void *rt_heap_alloc_scratch(struct rt_heap *h, size_t size, uint64_t *off)
 {
 	return alloc_block(h, size, false, off);
-}
-
-static void merge_next(struct rt_heap *h, size_t i)
-{
-	struct rt_block *b = &h->blocks.at[i];
-
-	if (i + 1 >= h->blocks.n || b->used || b[1].used)
-		return;
-	b->len += b[1].len;
-	memmove(b + 1, b + 2, (h->blocks.n - i - 2) * sizeof *b);
-	h->blocks.n--;
 }
 
 /* Returns the index of the block that contains an offset, by bisection; n if none does. */
@@ -200,6 +187,33 @@ static size_t find_block(const struct rt_heap *h, uint64_t off)
 			hi = mid;
 	}
 	return lo;
+}
+
+void *rt_heap_alloc_row(struct rt_heap *h, size_t size, uint32_t n, uint64_t *off)
+{
+	const size_t len = rt_heap_room(size);
+	char *p = NULL;
+
+	if (len > SIZE_MAX / 2 / n)
+		return NULL;
+	pthread_mutex_lock(&h->lock);
+	if (!VEC_RESERVE(&h->blocks, h->blocks.n + 1 + n)) /* so nothing below runs out of memory for the list */
+		p = take_block(h, n * len, true, off);
+	for (size_t i = p ? find_block(h, *off) : 0; p && --n; i++)
+		split_block(h, i, len);
+	pthread_mutex_unlock(&h->lock);
+	return p;
+}
+
+static void merge_next(struct rt_heap *h, size_t i)
+{
+	struct rt_block *b = &h->blocks.at[i];
+
+	if (i + 1 >= h->blocks.n || b->used || b[1].used)
+		return;
+	b->len += b[1].len;
+	memmove(b + 1, b + 2, (h->blocks.n - i - 2) * sizeof *b);
+	h->blocks.n--;
 }
 
 static bool ptr_in_heap(const struct rt_heap *h, const void *ptr)

@@ -9,6 +9,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#define RT_HEAP_LINE 64u /* alignment of blocks */
+
 struct rt_block {
 	uint64_t off;
 	size_t len;
@@ -51,6 +53,13 @@ uint64_t rt_heap_reach(uint64_t end);
 void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off);
 /* Does the same without touching the memory, which may hold anything. */
 void *rt_heap_alloc_scratch(struct rt_heap *h, size_t size, uint64_t *off);
+/* Allocates n zeroed blocks for `size` bytes each, rt_heap_room(size) bytes apart. Each is freed by itself. */
+void *rt_heap_alloc_row(struct rt_heap *h, size_t size, uint32_t n, uint64_t *off);
+/* Returns the bytes that a block for `size` bytes takes, never 0; SIZE_MAX if it is too large. */
+static inline size_t rt_heap_room(size_t size)
+{
+	return size > SIZE_MAX / 2 ? SIZE_MAX : (size + RT_HEAP_LINE) / RT_HEAP_LINE * RT_HEAP_LINE;
+}
 /* Frees a block. Returns 0, -ERR_ARG for a pointer that is not a block's, or -ERR_STATE while the block is bound. */
 int rt_heap_free(struct rt_heap *h, void *ptr);
 /* Returns the bytes of a block that is allocated; 0 for any other pointer. */

@@ -151,15 +151,37 @@ static MPI_Info info_for(struct run *u, bool strict, int kind)
 	return info;
 }
 
-/* Makes request i. `freed`: when a communicator of its own is freed: 0: at once, 1: after the first start, 2: at the end, or 3: it
- * has none of its own */
-static void request_init(struct run *u, int i, int freed, bool strict)
+static void call(struct run *u, struct request *q, bool strict)
 {
-	struct request *q = &u->r[i];
 	char text[MPI_MAX_ERROR_STRING];
 	int rc, n;
 
+	q->args.info = info_for(u, strict, below(&u->own, 4));
+	rc = call_init(q->plan.coll, &q->args, one_in(&u->own, 4), &q->handle);
+	if (rc != MPI_SUCCESS) {
+		MPI_Error_string(rc, text, &n);
+		broken(u, q, "init fails: %s", text);
+	}
+	if (q->args.info != MPI_INFO_NULL)
+		MUST(u, MPI_Info_free(&q->args.info));
+}
+
+/* Makes request i. `freed`: when a communicator of its own is freed: 0: at once, 1: after the first start, 2: at the end, or 3: it
+ * has none of its own. times: how often it is made; all but the last are freed at once, and their datatypes are others */
+static void request_init(struct run *u, int i, int freed, bool strict, int times)
+{
+	struct request *q = &u->r[i];
+
 	here(u, "makes request %d, %s on %s", i, coll_name[q->plan.coll], q->plan.on->what);
+	while (--times && !u->opt->blocking) {
+		sides_draw(&u->own, &q->plan, &q->sides);
+		sides_args(&u->own, &q->sides, false, &q->args);
+		q->args.comm = q->plan.on->comm;
+		call(u, q, strict);
+		MUST(u, MPI_Request_free(&q->handle));
+		sides_forget(&q->args);
+		sides_free(&q->sides);
+	}
 	sides_draw(&u->own, &q->plan, &q->sides);
 	sides_args(&u->own, &q->sides, false, &q->args);
 	sides_args(&u->own, &q->sides, true, &q->twin);
@@ -174,14 +196,7 @@ static void request_init(struct run *u, int i, int freed, bool strict)
 		MUST(u, MPI_Recv_init(NULL, 0, MPI_INT, 0, i, u->self, &q->handle));
 		return;
 	}
-	q->args.info = info_for(u, strict, below(&u->own, 4));
-	rc = call_init(q->plan.coll, &q->args, one_in(&u->own, 4), &q->handle);
-	if (rc != MPI_SUCCESS) {
-		MPI_Error_string(rc, text, &n);
-		broken(u, q, "init fails: %s", text);
-	}
-	if (q->args.info != MPI_INFO_NULL)
-		MUST(u, MPI_Info_free(&q->args.info));
+	call(u, q, strict);
 	if (!u->opt->lenient && !one_in(&u->own, 4)) {
 		sides_forget(&q->args);
 		q->has_args = false;
@@ -458,16 +473,18 @@ struct script {
 static void round_begin(struct run *u, struct script *s)
 {
 	uint64_t seed = mix(mix(u->opt->seed, (uint64_t)u->thread), (uint64_t)u->round);
-	int i, n;
+	int i, n, last = 0;
 
 	*s = (struct script){ .g = { seed } };
 	u->own.state = mix(seed, (uint64_t)(u->rank + 1) << 32);
 	s->strict = one_in(&s->g, 5);
 	n = one_in(&s->g, 3) ? 1 : 1 + below(&s->g, MOST_REQUESTS);
 	for (i = 0; i < n; i++) {
-		struct rng g = { mix(seed, (uint64_t)(1000 + i)) };
-		enum coll c = choose(u, &s->g);
-		struct pooled *on = choose_comm(u, &s->g, c);
+		const bool again = i && one_in(&s->g, 4); /* the same as the last request */
+		struct rng g = { mix(seed, (uint64_t)(1000 + (again ? last : i))) };
+		enum coll c = again ? u->r[last].plan.coll : choose(u, &s->g);
+		const struct pooled *on = again ? u->r[last].plan.on : choose_comm(u, &s->g, c);
+		const int times = one_in(&s->g, 3) ? 1 + below(&s->g, 8) : 1;
 		struct request *q = &u->r[i];
 
 		*q = (struct request){ .handle = MPI_REQUEST_NULL, .present = on->comm != MPI_COMM_NULL };
@@ -476,10 +493,11 @@ static void round_begin(struct run *u, struct script *s)
 		u->n = i + 1;
 		q->plan.on = on;
 		q->plan.coll = c;
+		last = again ? last : i;
 		if (!q->present)
 			continue;
 		plan_draw(&g, c, on, &q->plan);
-		request_init(u, i, s->freed[i], s->strict);
+		request_init(u, i, s->freed[i], s->strict, times);
 	}
 	s->n = n;
 }

@@ -222,6 +222,18 @@ void *group_alloc_raw(struct be_group *g, size_t size, uint64_t *off)
 	return group_alloc(g, size, off);
 }
 
+void *group_block(struct be_group *g, size_t size, uint64_t *off, bool *ready)
+{
+	*ready = false;
+	return group_alloc(g, size, off);
+}
+
+void *group_spare(const struct be_group *g, void *block, size_t size, uint32_t i)
+{
+	(void)g, (void)block, (void)size, (void)i;
+	return NULL;
+}
+
 void group_free(struct be_group *g, void *block)
 {
 	(void)g;

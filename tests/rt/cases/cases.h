@@ -17,7 +17,7 @@ struct test_case {
 };
 
 /* The tables. Each ends with a row whose name is NULL. */
-extern const struct test_case argument_cases[], data_cases[], group_cases[], leaving_cases[], memory_cases[], request_cases[];
+extern const struct test_case argument_cases[], data_cases[], group_cases[], leaving_cases[], memory_cases[], request_cases[], stock_cases[];
 
 /* Texts of schedules. case_fold and case_fold_left reduce along a chain, from the right and from the left, so that a wrong
  * order of operands shows. On the ring each rank sends "mine" to its right neighbour. */
