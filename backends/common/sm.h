@@ -114,7 +114,7 @@ struct sm_msg {
 	bool network; /* true for a network message, which another backend carries */
 	uint8_t way; /* how it travels in this epoch: its mode, or if that is learned, SM_PULL or SM_STAGED */
 	uint8_t chosen; /* learned: its way once it is learned, or 0 */
-	uint64_t since, best[SM_MODES]; /* learned, recv: when it was announced, and the shortest time by its way, ns */
+	uint64_t since; /* learned, recv: when it was announced, ns */
 	uint32_t peer, op;
 	uint32_t chunks; /* pull, staged: number of chunks of the message */
 	uint64_t bytes;
@@ -162,6 +162,10 @@ struct sm_bound {
 	void *own; /* this view's own memory of the dispatcher */
 	bool view; /* true if this process is not the rank's */
 	uint32_t generation; /* value of sh->generation when b.buffers were looked up */
+	bool learns; /* true while messages try their ways */
+	/* While it learns: in this epoch, how long ops have occupied this rank, and the longest time that a message took; and the shortest
+	 * of the longer of these by the ring [0] and by pull [1], ns */
+	uint64_t busy, longest, took[2];
 };
 
 /* True if an op is a message that travels through shared memory. */
@@ -198,6 +202,8 @@ static inline struct sm_partner *sm_partners(const struct sm_bound *s)
 
 /* The functions that carry out the messages of each mode. */
 extern const struct dispatch_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
+/* Makes progress as sm_progress does, in epochs in which messages try their ways. */
+int sm_progress_trial(struct sm_bound *s, unsigned who);
 /* Returns the word that must reach the epoch before an issued op can continue, or NULL if there is no single such word. */
 const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op);
 /* Returns what an issued message waits for, in words. */

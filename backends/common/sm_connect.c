@@ -258,7 +258,7 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 /* Limits of what goes through slots without trying, in bytes: of a message that is stored, or of any if ranks share cores; of one
  * that is reduced while this rank sends long messages to the same peer; of one that is reduced otherwise. And the limit of the
  * rings of a rank's request. */
-#define SLOTS_STORED ((uint64_t)64 << 10)
+#define SLOTS_STORED ((uint64_t)32 << 10)
 #define SLOTS_BOTH ((uint64_t)256 << 10)
 #define SLOTS_REDUCED ((uint64_t)4 << 20)
 #define SLOTS_ROOM ((size_t)1 << 20)
@@ -364,6 +364,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	struct sm_head *receiver = mine->send ? s->peers[mine->peer] : s->head;
 
 	m->mode = m->way = recv->mode;
+	s->learns |= m->mode == SM_LEARNED;
 	m->direct = recv->direct;
 	m->heap = receiver->shared && send->source == SM_HEAP;
 	m->reduces = bin_reduces(s->b.ops[mine->op].kind);

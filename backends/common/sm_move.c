@@ -459,16 +459,27 @@ static int recv_pull(struct dispatcher *e, void *what)
 
 /* ---- learned ----
  *
- * In the first epochs the message travels in both ways in turn, and the receiver measures how long that takes. It publishes its
- * choice when it completes the last trial. The epoch after that is by pull, and its send completes only when the receiver says so: then
- * the sender sees the choice. The sender announces its bytes in either way, so that both are measured from the same event: a sender
- * that computes makes the ring slow. */
+ * In the first epochs the message travels in both ways in turn, and each rank measures how long an epoch takes: until the last such
+ * message has come, from when its sender announced it, or as long as ops have occupied the rank. (Bytes that a sender puts into a ring
+ * keep it from other ops, which the receiver does not see.) A message is as slow as the slower of its ends, so the sender tells the
+ * receiver what it has measured. Messages of two ranks to each other thus go the same way.
+ *
+ * The epoch after the trials is by pull. When its bytes are announced, the receiver publishes its choice, and the sender sees that
+ * because the send completes only when the receiver says so. */
 
 #define TRIALS 7u /* odd, so that a pull follows */
+#define LONG_TRIALS 3u /* of messages that take so long that little else counts */
+#define LONG_BYTES ((uint64_t)4 << 20)
+#define IDLE_NS 1000u /* ops that only wait are polled in less */
+
+static uint64_t trials_of(const struct sm_msg *m)
+{
+	return m->bytes < LONG_BYTES ? TRIALS : LONG_TRIALS;
+}
 
 static void find_way(const struct sm_bound *s, struct sm_msg *m)
 {
-	if (s->epoch <= TRIALS + 1)
+	if (s->epoch <= trials_of(m) + 1)
 		m->way = s->epoch & 1 ? SM_STAGED : SM_PULL;
 	else
 		m->way = m->chosen ? m->chosen : (m->chosen = (uint8_t)atomic_load_explicit(&m->out->way, memory_order_relaxed));
@@ -484,18 +495,48 @@ static int send_learned(struct dispatcher *e, void *what)
 	return m->way == SM_PULL ? send_pull(e, m) : send_staged(e, m);
 }
 
-/* Notes how long the message took, and chooses after the last trial. */
-static void note_trial(const struct sm_bound *s, struct sm_msg *m)
+/* Returns how long an epoch takes in which the message goes a way. */
+static uint64_t trial_cost(const struct sm_bound *s, const struct sm_msg *m, enum sm_mode way)
 {
-	const uint64_t ns = clock_now_ns() - m->since;
+	const uint64_t mine = s->took[way == SM_PULL], peers = m->in->took[way == SM_PULL];
 
-	if (s->epoch <= 2 || ns < m->best[m->way])
-		m->best[m->way] = ns;
-	if (s->epoch < TRIALS)
-		return;
-	m->chosen = m->best[SM_PULL] < m->best[SM_STAGED] ? SM_PULL : SM_STAGED;
-	/* visible with the `done` of the next epoch; pairs with the load in find_way */
+	return mine > peers ? mine : peers;
+}
+
+/* The bytes of the epoch after the trials have been announced, and are not read yet. */
+static void choose_way(const struct sm_bound *s, struct sm_msg *m)
+{
+	m->chosen = trial_cost(s, m, SM_PULL) < trial_cost(s, m, SM_STAGED) ? SM_PULL : SM_STAGED;
+	/* visible with the `done` of this epoch; pairs with the load in find_way */
 	atomic_store_explicit(&m->out->way, m->chosen, memory_order_relaxed);
+}
+
+int sm_progress_trial(struct sm_bound *s, unsigned who)
+{
+	const uint64_t begin = clock_now_ns();
+	const int rc = dispatch_progress(&s->dispatcher, who);
+	const uint64_t ns = clock_now_ns() - begin;
+	const bool way = !(s->epoch & 1); /* of all that try, as find_way has it */
+	uint64_t *least = &s->took[way];
+
+	if (ns > IDLE_NS)
+		s->busy += ns;
+	if (!rc)
+		return 0;
+	s->longest = s->longest > s->busy ? s->longest : s->busy;
+	if (s->epoch <= 2 || s->longest < *least)
+		*least = s->longest;
+	for (uint32_t i = 0; i < s->head->ndescs; i++) {
+		const struct sm_desc *e = &s->head->descs[i];
+		const struct sm_msg *m = &s->msgs[e->op];
+
+		/* visible with the announcement of a later epoch; pairs with the load in recv_learned */
+		if (e->send && m->mode == SM_LEARNED && s->epoch <= trials_of(m))
+			m->in->took[way] = *least;
+	}
+	s->busy = s->longest = 0;
+	s->learns = s->epoch < TRIALS;
+	return rc;
 }
 
 static int recv_learned(struct dispatcher *e, void *what)
@@ -504,15 +545,20 @@ static int recv_learned(struct dispatcher *e, void *what)
 	struct sm_msg *m = what;
 	int rc;
 
-	if (s->epoch <= TRIALS && !m->since) {
+	if (s->epoch <= trials_of(m) + 1 && !m->since) {
 		/* The sender may be in the next epoch already: a send by the ring does not wait for this rank. */
 		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) < s->epoch)
 			return 0;
 		m->since = clock_now_ns();
+		if (s->epoch > trials_of(m))
+			choose_way(s, m);
 	}
 	rc = m->way == SM_PULL ? recv_pull(e, m) : recv_staged(e, m);
-	if (rc > 0 && s->epoch <= TRIALS)
-		note_trial(s, m);
+	if (rc > 0 && s->epoch <= trials_of(m)) {
+		const uint64_t ns = clock_now_ns() - m->since;
+
+		s->longest = s->longest > ns ? s->longest : ns;
+	}
 	return rc;
 }
 

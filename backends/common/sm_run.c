@@ -157,10 +157,14 @@ int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 {
 	struct sm_bound *s = to_sm(bound);
-	int rc = dispatch_progress(&s->dispatcher, who);
-	const uint32_t *last = spins && !rc ? dispatch_last(&s->dispatcher) : NULL;
 	const _Atomic uint64_t *word;
+	const uint32_t *last;
+	int rc;
 
+	if (__builtin_expect(s->learns, 0))
+		return sm_progress_trial(s, who);
+	rc = dispatch_progress(&s->dispatcher, who);
+	last = spins && !rc ? dispatch_last(&s->dispatcher) : NULL;
 	if (!last)
 		return rc;
 	word = sm_watch(s, *last);

@@ -27,7 +27,7 @@
  *
  *      TOPO   TREE (0 -> 1, 0 -> 2) or CHAIN (0 -> 1 -> 2, so that rank 1 relays)
  *      KIND   EAGER, RENDEZVOUS, SHARED, STAGED or LEARNED: how a message travels. LEARNED: the first epoch as STAGED, the
- *             second as RENDEZVOUS, the later ones as the receiver chooses after the first
+ *             second as RENDEZVOUS, the later ones as the receiver chooses in the second, before it says `done`
  *      NC     chunks of a STAGED (3 if not given), SHARED or LEARNED message (2)
  *      EPOCHS 3 if not given
  *
@@ -51,7 +51,7 @@
  *      NO_HELPED      SHARED              the receiver does not wait for the sender's chunks
  *      TORN_CLAIM     SHARED              a chunk is claimed by a load and a store, not in one step
  *      RELAXED_HELP   SHARED              helped: may be visible before the chunk's last store
- *      LATE_CHOICE    LEARNED             the receiver chooses after the second epoch
+ *      LATE_CHOICE    LEARNED             the receiver chooses after it has said `done`
  *      EPOCH_COUNT    LEARNED             chunks are counted as if all epochs were staged
  *      EXACT_EPOCH    LEARNED             in a trial by slots the receiver looks for its own epoch's announcement only
  *      NO_RING        STAGED              the send does not look at `consumed`
@@ -286,7 +286,7 @@ Message msg[MESSAGES];
 #define ROOM  (msg[m].consumed >= COUNT(e, k) - SLOTS)
 #endif
 
-/* LEARNED: the way of epoch e, where the receiver's choice is loaded from `from`. The receiver chooses when it completes epoch CHOOSES. */
+/* LEARNED: the way of epoch e, where the receiver's choice is loaded from `from`. */
 #define WAY(from)  (e == 1 -> STAGED : (e == 2 -> RENDEZVOUS : (from)))
 /* The sender may have announced the next epoch since. */
 #ifdef EXACT_EPOCH
@@ -294,11 +294,16 @@ Message msg[MESSAGES];
 #else
 #define ANNOUNCED  (msg[m].avail >= e)
 #endif
-#ifdef LATE_CHOICE
-#define CHOOSES  2
-#else
-#define CHOOSES  1
-#endif
+
+/* The receiver chooses in epoch 2. */
+inline CHOOSE()
+{
+  if
+  :: e == 2 -> chosen = RENDEZVOUS; msg[m].way = chosen
+  :: e == 2 -> chosen = STAGED; msg[m].way = chosen
+  :: else
+  fi
+}
 
 /* An end takes a chunk of the epoch: the receiver from the first on, the sender from the last.  (Only mutants
  * take more than NC.) */
@@ -427,11 +432,17 @@ proctype recv(byte m)
     if
     :: WAY(chosen) == RENDEZVOUS ->
       (msg[m].avail == e);
+#ifndef LATE_CHOICE
+      CHOOSE();
+#endif
       do
       :: k <= NC -> GET_DIRECT(0); GET_DIRECT(1); k++
       :: else -> break
       od;
-      msg[m].done = e
+      msg[m].done = e;
+#ifdef LATE_CHOICE
+      CHOOSE()
+#endif
     :: else ->
       (e > 1 || ANNOUNCED);             /* in a trial the time begins with the announcement */
       do
@@ -439,11 +450,6 @@ proctype recv(byte m)
       :: else -> break
       od;
       staged = staged + NC
-    fi;
-    if
-    :: e == CHOOSES -> chosen = RENDEZVOUS; msg[m].way = chosen
-    :: e == CHOOSES -> chosen = STAGED; msg[m].way = chosen
-    :: else
     fi;
 #elif KIND == SHARED
     ARRIVED;

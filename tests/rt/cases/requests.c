@@ -49,9 +49,9 @@ static int life(struct member *m)
  * apart. */
 static int late(struct member *m)
 {
-	const size_t sizes[] = { 100, 80000, 100000, 400000 };
+	const size_t sizes[] = { 100, 40000, 100000, 400000, 5000000 };
 	MPIX_Sched s = case_load(m, team_bcast);
-	char *data = malloc(400000);
+	char *data = malloc(5000000);
 
 	NEED(s && data);
 	for (size_t k = 0; k < ELEMENTS(sizes); k++) {
