@@ -27,14 +27,16 @@ struct contract {
 	uint64_t params;
 	uint8_t backend, basic, op;
 	/* These may differ between ranks: */
-	bool inplace : 1;
-	bool alike : 1; /* the rank promises that all bind alike */
+	uint8_t inplace : 1;
+	uint8_t alike : 1; /* the rank promises that all bind alike */
+	uint8_t spares : 6; /* blocks that it has made for later binds */
 	uint32_t comm_core; /* number of the communication core that serves the rank */
 	struct rt_offer offer;
 };
 _Static_assert(offsetof(struct rt_record, data) + sizeof(struct contract) <= 64, "a second line costs each rank a miss for each other one");
 #define COMMON (offsetof(struct contract, op) + 1) /* bytes that are compared */
 #define USER_OP 254u /* contract.op for an operation of the program, plus 1 if it commutes */
+_Static_assert(RT_STOCK_MOST < 1 << 6, "a contract has six bits for the spares");
 _Static_assert(MPIX_SCHED_BUILTINS < USER_OP && MPIX_SCHED_BASICS <= UINT8_MAX, "a contract has a byte for each");
 
 static const struct {
@@ -622,7 +624,8 @@ static int note_members(struct mpix_sched_request *req)
 }
 
 /* Notes what the contracts of all ranks say about the rest of the binding. If some ranks bind in place and others do not, `safe` is
- * discarded, because each rank has computed it as if all ranks bound like itself. Returns true if all ranks promise to bind alike. */
+ * discarded, because each rank has computed it as if all ranks bound like itself. Returns true if all ranks promise to bind alike, and
+ * have done so: they have made as many blocks for later binds. */
 static bool note_contracts(struct mpix_sched_request *req)
 {
 	struct be_group *g = req->group;
@@ -632,7 +635,7 @@ static bool note_contracts(struct mpix_sched_request *req)
 	for (uint32_t r = 0; r < g->size; r++) {
 		if (req->safe && all[r].inplace != all[0].inplace)
 			memset(req->safe, 0, req->rank.nops * sizeof *req->safe);
-		alike &= all[r].alike;
+		alike &= all[r].alike && all[r].spares == all[0].spares;
 	}
 	if (req->be->near)
 		rt_settled_find(g, &all->offer, sizeof *all);
@@ -738,6 +741,7 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	err = err ? err : make_bound(req, &c.offer.handle);
 	err = req ? enlist_request(req, err) : err;
 	c.err = (int16_t)err;
+	c.spares = (uint8_t)g->spares & 63;
 	rc = g->takes ? join_others(g, err) : group_post(g, &c, sizeof c);
 	if (!rc && !g->takes) {
 		rc = compare_contracts(g, &c);
