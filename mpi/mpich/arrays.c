@@ -2,7 +2,6 @@
  * Wrappers of the functions that complete requests of an array, in which ours, native ones and MPI_REQUEST_NULL may be mixed.
  * Native functions are called with the whole array, so that its indices hold: to them, ours are inactive. */
 #include "mpi/mpich/complete.h"
-#include "mpi/mpich/native.h"
 
 #include <stdlib.h>
 
@@ -91,7 +90,7 @@ static int all_done(int count, MPI_Request requests[], MPI_Status statuses[], st
 }
 
 /* Waits for ours first: meanwhile native requests make progress. */
-GM_EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+static __attribute__((noinline)) int waitall_here(int count, MPI_Request requests[], MPI_Status statuses[])
 {
 	struct failures failures = { 0 };
 	int ours = 0, rc;
@@ -110,6 +109,12 @@ GM_EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses
 		return all_done(count, requests, statuses, &failures, MPI_SUCCESS);
 	rc = NATIVE(Waitall)(count, requests, statuses);
 	return ours ? all_done(count, requests, statuses, &failures, rc) : rc;
+}
+
+GM_EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+	PASS_ON(Waitall, count, requests, statuses);
+	return waitall_here(count, requests, statuses);
 }
 
 static bool all_complete(int count, const MPI_Request requests[])
@@ -151,11 +156,17 @@ static int test_all(int count, MPI_Request requests[], int *flag, MPI_Status sta
 	return all_done(count, requests, statuses, &failures, rc);
 }
 
-GM_EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+static __attribute__((noinline)) int testall_here(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
 	if (!has_ours(count, requests))
 		return NATIVE(Testall)(count, requests, flag, statuses);
 	return test_all(count, requests, flag, statuses, false);
+}
+
+GM_EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+	PASS_ON(Testall, count, requests, flag, statuses);
+	return testall_here(count, requests, flag, statuses);
 }
 
 int gm_get_status_all(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Wrappers of the functions for one request, and of those that start or free requests. */
 #include "mpi/mpich/complete.h"
-#include "mpi/mpich/native.h"
 
 int gm_fail(struct gm_request *r, int code)
 {
@@ -48,7 +47,7 @@ GM_EXPORT int MPI_Startall(int count, MPI_Request requests[])
 
 /* ---- completion ---- */
 
-GM_EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
+static __attribute__((noinline)) int wait_here(MPI_Request *request, MPI_Status *status)
 {
 	struct gm_request *r = gm_find(request);
 	int rc;
@@ -63,7 +62,13 @@ GM_EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 	return rc;
 }
 
-GM_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+GM_EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+	PASS_ON(Wait, request, status);
+	return wait_here(request, status);
+}
+
+static __attribute__((noinline)) int test_here(MPI_Request *request, int *flag, MPI_Status *status)
 {
 	struct gm_request *r = gm_find(request);
 	bool done = false;
@@ -81,6 +86,12 @@ GM_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 		gm_fail(r, rc);
 	gm_release(request, r);
 	return rc;
+}
+
+GM_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+	PASS_ON(Test, request, flag, status);
+	return test_here(request, flag, status);
 }
 
 GM_EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)

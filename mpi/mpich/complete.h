@@ -4,6 +4,7 @@
 #define MPI_MPICH_COMPLETE_H
 
 #include "mpi/mpich/front.h"
+#include "mpi/mpich/native.h"
 #include "mpi/mpich/table.h"
 
 /* False if no request of an array can be ours. */
@@ -11,6 +12,17 @@ static inline bool gm_may_have(int count, const MPI_Request requests[])
 {
 	return atomic_load_explicit(&gm_table, memory_order_relaxed) && count > 0 && requests;
 }
+
+/* At the begin of a function of the program's most frequent ones: as long as there has been no request of ours, the call goes on to the
+ * MPI library at once. */
+#define PASS_ON(name, ...) \
+	do { \
+		const __typeof__(gm_native.name) *at = &gm_native.name; \
+		__typeof__(PMPI_##name) *native = atomic_load_explicit(at, memory_order_relaxed); \
+\
+		if (__builtin_expect(native && !atomic_load_explicit(&gm_table, memory_order_relaxed), 1)) \
+			return native(__VA_ARGS__); \
+	} while (0)
 
 static inline void gm_set_empty(MPI_Status *status)
 {
