@@ -674,25 +674,34 @@ static struct rt_stock *find_stock(struct be_group *g, const struct contract *c)
 	return s;
 }
 
-/* After an exchange: fills the stock, if the bind has repeated another, or frees the blocks that were made for it. After the first of
- * such binds, adds a stock. alike: the bind has succeeded, and all ranks promise to bind alike */
+/* If there was an exchange, and the bind has repeated another, fills the stock; else frees the blocks that were made for it. After the
+ * first of such binds, adds a stock. alike: the bind has succeeded, and all ranks promise to bind alike */
 static void restock(struct be_group *g, struct rt_stock *stock, const struct contract *c, bool alike)
 {
 	const struct contract *all = group_room(g);
 	const struct rt_alike like = alike_of(c);
 	const bool filled = g->spares && alike && g->repeats && rt_stock_fill(g, stock, g->spares, &all->offer, sizeof *all);
 
+	if (g->takes)
+		return;
 	if (g->spares && !filled && c->offer.handle.off) /* 0: no block was made */
 		rt_stock_return(g, &c->offer.handle, g->spares);
 	if (!stock && alike && g->settled[g->row].valid)
 		rt_stock_add(g, &like);
 }
 
-/* Agrees with the other ranks, as compare_contracts does, if the bind takes its block from a stock: they have agreed before. If this
- * rank has an error nevertheless, the others do not wait for it here. */
-static int join_others(struct be_group *g, int err)
+/* Agrees with the other ranks. If the bind takes its block from a stock, they have agreed before, and do not wait here for this rank,
+ * should it have an error nevertheless. *alike: all ranks promise to bind alike */
+static int agree_to_bind(struct mpix_sched_request *req, struct be_group *g, const struct contract *c, bool *alike)
 {
-	return err ? group_unreachable(g, g->rank, "it cannot bind what it has bound before") : group_check(g);
+	int err;
+
+	if (g->takes)
+		return c->err ? group_unreachable(g, g->rank, "it cannot bind what it has bound before") : group_check(g);
+	err = group_post(g, c, sizeof *c);
+	err = err ? err : compare_contracts(g, c);
+	*alike = !err && note_contracts(req);
+	return err;
 }
 
 /* Adds the request to its context and takes references to all that it uses. Until here the caller's references suffice. err: of
@@ -742,19 +751,14 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	err = req ? enlist_request(req, err) : err;
 	c.err = (int16_t)err;
 	c.spares = (uint8_t)g->spares & 63;
-	rc = g->takes ? join_others(g, err) : group_post(g, &c, sizeof c);
-	if (!rc && !g->takes) {
-		rc = compare_contracts(g, &c);
-		alike = !rc && note_contracts(req);
-	}
+	rc = agree_to_bind(req, g, &c, &alike);
 	err = !rc && req->helped ? note_members(req) : 0;
 	rc = rc ? rc : req->be->bind(req->bound, req->members ? rt_comm_views(req) : 0, err);
 	if (!rc && req->helped) {
 		err = make_views(req);
 		rc = group_agree(g, err ? err : rt_comm_join(req));
 	}
-	if (!g->takes)
-		restock(g, stock, &c, !rc && alike);
+	restock(g, stock, &c, !rc && alike);
 	if (req) {
 		free(req->members);
 		req->members = NULL;
