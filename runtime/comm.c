@@ -423,6 +423,9 @@ static unsigned drive_active(struct rt_driver *c, uint64_t *alarm)
 }
 
 #define YIELDS 100u /* iterations of yielding before a thread sleeps */
+/* On a core without ranks a thread polls that long before it sleeps, if work came back so soon the last time: to wake it would take
+ * the rank that starts the next request several microseconds. */
+#define LINGER_NS 1000000u
 #define SLEEP_NS 50000000u /* longest sleep while a request is active */
 #define NAP_NS 1000000u /* longest sleep while something may happen for which no bell is rung */
 #define IDLE_NS 3600000000000u
@@ -473,8 +476,15 @@ static void sleep_on(struct rt_driver *c, unsigned found, uint64_t alarm)
 		ns = alarm > now ? alarm - now : 0;
 	if (rt_bell_sleep(&c->door->bell[1], c->heard, ns))
 		atomic_store_explicit(&hub_of(c)->idle, 0, memory_order_relaxed);
+	c->lingers = clock_now_ns() - c->idle_since < LINGER_NS;
 	trace_sleep(c, now);
 	disarm_driver(c);
+}
+
+/* True if the thread goes on polling, although it has found nothing for `spun` iterations. */
+static bool polls_on(const struct rt_driver *c, unsigned spun)
+{
+	return spun < c->spins + YIELDS || (c->spins && c->lingers && clock_now_ns() - c->idle_since < LINGER_NS);
 }
 
 /* Makes progress on all active requests: spins, yields the CPU to others, and sleeps when nothing moves. Returns false when
@@ -511,12 +521,14 @@ static bool run_driver(struct rt_driver *c)
 			if (found & ELSEWHERE)
 				return true;
 		} else if (spun < PASS_SPINS) {
+			if (!spun)
+				c->idle_since = clock_now_ns();
 			rt_relax(spun++, spins);
 		} else if (others && !quiet) {
 			disarm_driver(c); /* if it was armed, something has moved since */
 			atomic_fetch_add_explicit(&hub->idle, 1, memory_order_relaxed);
 			return true;
-		} else if (!others && spun < c->spins + YIELDS) {
+		} else if (!others && polls_on(c, spun)) {
 			rt_relax(spun++, spins);
 		} else {
 			arm_driver(c);

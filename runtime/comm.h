@@ -59,6 +59,8 @@ struct rt_driver {
 	uint32_t seen; /* value of hub.starts when `active` was last filled */
 	uint32_t heard; /* count of the core's bell when the thread armed it */
 	bool armed, asked; /* asked: the thread has passed the baton once since it armed the bell */
+	uint64_t idle_since; /* when the thread last found nothing to move, ns */
+	bool lingers; /* true if the last idle time was short enough to be polled through */
 };
 
 struct rt_comm {

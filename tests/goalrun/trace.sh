@@ -46,9 +46,10 @@ if [ "$("$BUILD/bin/goalrun" -n 1 --show-placement --comm-cores 0 | sed -n 's/^1
 	done
 	# Ranks that wait join in large copies.
 	traced fragments reduce_binomial 3 --progress thread --comm-cores 1 --count 400000
-	printf 'schedule s\nrank r of p { calc 1000000000 }\n' >calc.goal
-	run -n 2 --progress thread --comm-cores 1 --warmup 0 --iters 1 --trace sleep.txt calc.goal
-	check trace.sleeps grep -q ' sleep cpu' sleep.txt
+	# A core that has just had work polls for a moment, and sleeps then.
+	printf 'schedule s\nrank r of p {\na: calc 100000\nb: calc 100000\nb requires a\nc: calc 200000000\nc requires b\n}\n' >calc.goal
+	run -n 2 --progress thread --placement numa --comm-cores 1 --warmup 0 --iters 2 --trace sleep.txt calc.goal
+	check trace.sleeps [ "$(awk '$4 == "sleep" && $2 - $1 > 2e7' sleep.txt | wc -l)" -ge 2 ]
 fi
 for kind in processes threads; do
 	GOAL_PROGRESS=thread GOAL_COMM_CPUS=-1 traced thread_unpinned_$kind reduce_binomial 4 --ranks $kind
