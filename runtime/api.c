@@ -353,11 +353,9 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, s
 	for (size_t i = 0; i < n; i++)
 		pending += is_active(reqs[i]) && !is_done(reqs[i]);
 	if (pending) {
-		now = clock_now_ns(); /* needs no system call */
+		now = clock_recent_ns();
 		for (size_t i = 0; i < n; i++)
-			/* If the group was checked after `now` was read, the difference wraps around, and the request is
-			 * checked. */
-			if (is_active(reqs[i]) && !is_done(reqs[i]) && now - reqs[i]->group->checked > CHECK_NS) {
+			if (is_active(reqs[i]) && !is_done(reqs[i]) && now > reqs[i]->group->checked + CHECK_NS) {
 				hold_request(reqs[i]);
 				check_request(reqs[i]);
 				pending -= is_done(reqs[i]);

@@ -20,6 +20,12 @@ static inline uint64_t clock_now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
+/* Returns the same time as it was some milliseconds ago at most, in a fraction of the time. */
+static inline uint64_t clock_recent_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC_COARSE);
+}
+
 /* Converts a duration to the form that system calls take. */
 static inline struct timespec clock_timespec(uint64_t ns)
 {
