@@ -67,13 +67,25 @@ void dispatch_view(struct dispatcher *e, uint32_t nops, void *room, void *own, s
 	set_pointers(e, nops, true, room, own, bound);
 }
 
+enum order { SHORT_SEND, LONG_LOCAL, OTHER, LONG_SEND, ORDERS };
+
+/* Peers wait for short sends. A long local op is for this rank alone, what a long send leaves over the receiver does. */
+static uint8_t order_of(const struct bin_op *o, size_t basic)
+{
+	const uint64_t bytes = o->len * basic;
+
+	if (bin_sends(o->kind))
+		return bytes <= SHORT ? SHORT_SEND : LONG_SEND;
+	return !bin_is_message(o->kind) && bin_nranges(o->kind) && bytes > DISPATCH_ISSUE_MAX ? LONG_LOCAL : OTHER;
+}
+
 void dispatch_init(struct dispatcher *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound)
 {
 	set_pointers(e, b->nops, b->helped, room, own, bound);
 	build_successors(e, b);
 	for (uint32_t i = 0; i < b->nops; i++) {
 		e->ops[i].wait = e->ops[i].need = b->dep_at[i + 1] - b->dep_at[i];
-		e->ops[i].urgent = bin_sends(b->ops[i].kind) && b->ops[i].len * b->layout->basic <= SHORT;
+		e->ops[i].order = order_of(&b->ops[i], b->layout->basic);
 	}
 	dispatch_classify(e);
 }
@@ -93,11 +105,11 @@ void dispatch_classify(struct dispatcher *e)
 		of[c] = (struct dispatch_queue){ .first = at, .head = at, .tail = at };
 		at += size[c];
 	}
-	for (int urgent = 1; urgent >= 0; urgent--)
+	for (int order = 0; order < ORDERS; order++)
 		for (uint32_t i = 0; i < e->nops; i++) {
 			struct dispatch_queue *q = &of[e->ops[i].class[0]];
 
-			if (!e->ops[i].need && e->ops[i].urgent == urgent)
+			if (!e->ops[i].need && e->ops[i].order == order)
 				e->ready[q->first + q->nroots++] = i;
 		}
 }

@@ -10,6 +10,8 @@
 
 #include "backends/backend.h"
 
+#define DISPATCH_ISSUE_MAX 4096u /* bytes that the issue of an op moves; a longer op is left to poll */
+
 struct dispatcher;
 
 /* The functions that carry out an op. Both return 1 if the op is complete, 0 if not yet, or -ERR_x. issue is called
@@ -42,7 +44,7 @@ struct dispatch_op {
 	uint32_t started, nstarted; /* range in succ: the ops that wait for this op's start */
 	uint32_t done, ndone; /* range in succ: the ops that wait for its completion */
 	uint8_t class[2]; /* class of the op: [0] during start, [1] afterwards */
-	bool urgent; /* true if the op, if ready at the start, is issued before others: a short send, for which a peer waits */
+	uint8_t order; /* ops that are ready at the start are issued, and then polled, in ascending order */
 };
 
 /* The queue of one class. Each queue has its own part of `ready` and of `active`. */

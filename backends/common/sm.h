@@ -11,7 +11,7 @@
  *   pull     The sender announces the epoch and the location of its bytes. The receiver copies them, by load or by
  *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy or reduce
  *            chunks of a long message if the sender can access the receiver's buffers; bytes that are only stored it writes by
- *            process_vm_writev, too.
+ *            process_vm_writev, too. The receiver invites it: to copy once the recv is issued, to reduce once it begins itself.
  *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's
  *            bytes, and where two copies at once take less time than one by process_vm_readv (choose_mode).
  *   learned  Pull or staged: both are tried in the first epochs, and the receiver then chooses the faster one.
@@ -48,7 +48,6 @@
 #ifndef SM_CHUNK
 #define SM_CHUNK 32768u /* bytes of a staged slot, and of what an end of a pull copies at a time */
 #endif
-#define SM_START_MAX 4096u /* bytes that start moves for an op; with more the op is left to whoever makes progress next */
 #define SM_RING 4u /* number of staged slots of a message */
 
 /* Returns the bytes of a slot in the ring of a staged message: those of a shorter message suffice. */
@@ -179,7 +178,7 @@ static inline bool sm_is_long(const struct sm_bound *s, uint32_t op)
 {
 	const struct bin_op *o = &s->b.ops[op];
 
-	return bin_nranges(o->kind) && o->len * s->b.layout->basic > SM_START_MAX && o->exec != BIN_EARLY;
+	return bin_nranges(o->kind) && o->len * s->b.layout->basic > DISPATCH_ISSUE_MAX && o->exec != BIN_EARLY;
 }
 
 static inline struct sm_bound *sm_of(struct dispatcher *e)

@@ -293,12 +293,17 @@ static bool sender_reaches(struct sm_bound *s, struct sm_msg *m, const struct sm
 	return m->writes;
 }
 
+static struct sm_invitation *invitation(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return &m->out->invited[s->epoch & 1];
+}
+
 /* Copies the sender's share of a message that both ends copy, or reduces it, if the receiver's buffers can be reached. */
 static int copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 {
-	const struct sm_location to = m->out->to, with = m->out->operand;
+	const struct sm_location to = invitation(s, m)->to, with = invitation(s, m)->operand;
 	const bool operand = with.address || with.heap;
-	const uint64_t how = m->out->reduces;
+	const uint64_t how = invitation(s, m)->reduces;
 	bool fails = false;
 	const char *from = operand ? sm_find(s, m, &with, &fails) : NULL;
 	uint32_t n;
@@ -354,7 +359,7 @@ static int send_pull(struct dispatcher *e, void *what)
 		announce_bytes(s, m);
 	if (atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch)
 		return 1;
-	if (m->chunks < 2 || atomic_load_explicit(&m->out->shared, memory_order_acquire) != s->epoch)
+	if (m->chunks < 2 || atomic_load_explicit(&invitation(s, m)->epoch, memory_order_acquire) != s->epoch)
 		return 0;
 	err = copy_as_sender(s, m);
 	return err ? err : atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
@@ -392,22 +397,36 @@ static bool sender_can_move(const struct sm_bound *s, const struct sm_msg *m)
 	return s->b.layout->contiguous && (m->now->location.heap || near || (m->direct && !m->reduces));
 }
 
-/* Handles the sender's announcement. Both ends copy, or reduce, if the message is long enough and the sender can access the
- * receiver's buffers. */
+/* Invites the sender to copy, or to reduce, if the message is long enough and the sender can access the receiver's buffers. */
+static void invite_sender(struct sm_bound *s, struct sm_msg *m)
+{
+	struct sm_invitation *out = invitation(s, m);
+
+	m->now->both = m->chunks > (m->reduces ? REDUCED_ALONE : COPIED_ALONE) && sender_can_move(s, m);
+	if (!m->now->both)
+		return;
+	out->to = m->now->location;
+	out->operand = m->now->operand;
+	out->reduces = m->reduces ? s->b.ops[m->op].kind : 0;
+	atomic_store_explicit(&m->out->taken, (s->epoch - 1) * m->chunks, memory_order_relaxed);
+	/* Makes the location and the count visible before the invitation; pairs with the load in send_pull. */
+	atomic_store_explicit(&out->epoch, s->epoch, memory_order_release);
+	be_ring(m->bells);
+}
+
+/* True if the sender may copy before this rank has seen its announcement. */
+static bool invites_early(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return !m->reduces && !s->queue;
+}
+
+/* Handles the sender's announcement. */
 static void begin_pull(struct sm_bound *s, struct sm_msg *m)
 {
 	m->now->begun = true;
 	m->now->parted = m->mine && m->at && sm_parts(s, m->bytes);
-	m->now->both = !m->now->parted && m->chunks > (m->reduces ? REDUCED_ALONE : COPIED_ALONE) && sender_can_move(s, m);
-	if (m->now->both) {
-		m->out->to = m->now->location;
-		m->out->operand = m->now->operand;
-		m->out->reduces = m->reduces ? s->b.ops[m->op].kind : 0;
-		atomic_store_explicit(&m->out->taken, (s->epoch - 1) * m->chunks, memory_order_relaxed);
-		/* Makes the location and the count visible before the invitation; pairs with the load in send_pull. */
-		atomic_store_explicit(&m->out->shared, s->epoch, memory_order_release);
-		be_ring(m->bells);
-	}
+	if (!invites_early(s, m) && !m->now->parted)
+		invite_sender(s, m);
 }
 
 /* Copies the receiver's share of a message that both ends copy. */
@@ -585,7 +604,9 @@ static int recv_pull_issue(struct dispatcher *e, void *what)
 	struct sm_msg *m = what;
 
 	m->now->moved = 0;
-	m->now->begun = false;
+	m->now->begun = m->now->both = false;
+	if (invites_early(sm_of(e), m))
+		invite_sender(sm_of(e), m);
 	return sm_is_long(sm_of(e), m->op) ? 0 : recv_pull(e, m);
 }
 
@@ -609,9 +630,11 @@ static int recv_learned_issue(struct dispatcher *e, void *what)
 	struct sm_msg *m = what;
 
 	m->now->moved = 0;
-	m->now->begun = false;
+	m->now->begun = m->now->both = false;
 	m->since = 0;
 	find_way(s, m);
+	if (m->way == SM_PULL && invites_early(s, m))
+		invite_sender(s, m);
 	return sm_is_long(s, m->op) ? 0 : recv_learned(e, m);
 }
 

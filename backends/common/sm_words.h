@@ -74,15 +74,20 @@ struct sm_in {
 	_Atomic uint64_t produced; /* staged: chunks in all epochs */
 };
 
+/* What the receiver tells a sender that is to copy as well. */
+struct sm_invitation {
+	_Alignas(SM_LINE) _Atomic uint64_t epoch;
+	struct sm_location to;
+	struct sm_location operand; /* what the message is reduced with; zeroed: the bytes at `to` */
+	uint64_t reduces; /* how the message is reduced, BIN_OP_RECV_REDUCE or BIN_OP_RECV_REDUCE_WITH; 0: it is stored */
+};
+
 /* The words of a long message in the sender's block. The receiver writes them. */
 struct sm_out {
 	_Alignas(SM_LINE) _Atomic uint64_t done; /* pull: the epoch whose bytes were read */
 	_Atomic uint64_t consumed; /* staged: chunks in all epochs */
 	_Atomic uint64_t way; /* learned: SM_PULL or SM_STAGED, once the receiver has chosen */
-	_Alignas(SM_LINE) _Atomic uint64_t shared; /* pull: the last epoch in which both ends copy */
-	struct sm_location to;
-	struct sm_location operand; /* what the message is reduced with; zeroed: the bytes at `to` */
-	uint64_t reduces; /* how the message is reduced, BIN_OP_RECV_REDUCE or BIN_OP_RECV_REDUCE_WITH; 0: it is stored */
+	struct sm_invitation invited[2]; /* pull: of even and odd epochs, because the sender may be one epoch behind */
 	/* pull: chunks claimed by either end in all epochs; both ends write it */
 	_Alignas(SM_LINE) _Atomic uint64_t taken;
 };

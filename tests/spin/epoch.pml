@@ -16,7 +16,8 @@
  *      slot[i].seq   sender            EAGER: the epoch whose payload slot i holds
  *      avail         sender            RENDEZVOUS, SHARED, LEARNED: the epoch whose data may be read from the sender
  *      done          receiver          RENDEZVOUS, SHARED, LEARNED: the epoch whose data has been copied
- *      shared        receiver          SHARED: the epoch in which the sender may copy as well
+ *      invited[i]    receiver          SHARED: the epoch in which the sender may copy as well, with where to: two of them,
+ *                                      because the receiver may invite for the next epoch before the sender has seen its own
  *      claimed       both              SHARED: chunks that one end has taken, counted over all epochs
  *      helped        sender            SHARED: chunks that the sender has copied, over all epochs
  *      produced      sender            STAGED, LEARNED: chunks written, counted over all epochs
@@ -47,7 +48,8 @@
  *      NO_CREDIT      EAGER, STAGED, LEARNED  the send does not look at the receiver's `started`
  *      ONE_SLOT       EAGER               one slot instead of two
  *      NO_DONE        RENDEZVOUS, SHARED  the send completes without waiting for `done`
- *      NO_INVITATION  SHARED              the sender copies before it sees `shared`
+ *      NO_INVITATION  SHARED              the sender copies before it sees `invited`
+ *      ONE_INVITATION SHARED              one place for invitations instead of two
  *      NO_HELPED      SHARED              the receiver does not wait for the sender's chunks
  *      TORN_CLAIM     SHARED              a chunk is claimed by a load and a store, not in one step
  *      RELAXED_HELP   SHARED              helped: may be visible before the chunk's last store
@@ -146,7 +148,7 @@
     || defined(NO_CREDIT) && DIRECT || defined(ONE_SLOT) && KIND != EAGER || defined(NO_DONE) && !DIRECT \
     || defined(NO_RING) && KIND != STAGED || defined(RELAXED_STORE) && DIRECT || defined(RELAXED_LOAD) && KIND == SHARED \
     || defined(RELAXED_DONE) && (KIND == EAGER || KIND == SHARED) \
-    || (defined(NO_INVITATION) || defined(NO_HELPED) || defined(TORN_CLAIM) || defined(RELAXED_HELP)) && KIND != SHARED
+    || (defined(NO_INVITATION) || defined(ONE_INVITATION) || defined(NO_HELPED) || defined(TORN_CLAIM) || defined(RELAXED_HELP)) && KIND != SHARED
 #error "this mutant does not apply to this KIND"
 #endif
 
@@ -194,7 +196,8 @@ typedef Message {
 #endif
 #if KIND == SHARED
   byte helped;                  /* in the receiver's memory */
-  byte shared;                  /* in the sender's memory */
+  byte invited[2];              /* in the sender's memory */
+  byte to[2];                   /* there, too: the epoch whose location it is */
   byte claimed;                 /* in the sender's memory; the only word that both write */
 #endif
 #endif
@@ -315,11 +318,18 @@ inline CHOOSE()
 #define CLAIM(chunk) \
   d_step { (msg[m].claimed < e * NC) -> msg[m].claimed++; k = (chunk) }
 #endif
+#ifdef ONE_INVITATION
+#define INVITATION(e)  0
+#else
+#define INVITATION(e)  ((e) & 1)
+#endif
 #ifdef NO_INVITATION
 #define INVITED  true
 #else
-#define INVITED  (msg[m].shared == e)
+#define INVITED  (msg[m].invited[INVITATION(e)] == e); CHECK(DATA, msg[m].to[INVITATION(e)] == e)
 #endif
+#define INVITE \
+  msg[m].claimed = (e - 1) * NC; msg[m].to[INVITATION(e)] = e; msg[m].invited[INVITATION(e)] = e
 
 /* ---------------------------------------------------------------------------------------------
  * The send op of message m
@@ -452,9 +462,10 @@ proctype recv(byte m)
       staged = staged + NC
     fi;
 #elif KIND == SHARED
-    ARRIVED;
-    msg[m].claimed = (e - 1) * NC;
-    msg[m].shared = e;
+    if
+    :: INVITE; ARRIVED
+    :: ARRIVED; INVITE                  /* a message that is reduced, or whose receiver has helpers */
+    fi;
     do
     :: CLAIM(own % NC + 1); GET(0); GET(1); own++
     :: else -> break

@@ -134,6 +134,7 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   verify $t-eager none $eager
   verify $t-rendezvous none $rendezvous
   verify $t-shared none $shared -DEPOCHS=2
+  verify $t-shared-nc1 none $shared -DNC=1
   for nc in 1 2 3; do
     verify $t-staged-nc$nc none $staged -DNC=$nc
   done
@@ -169,6 +170,8 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   for mutant in NO_INVITATION NO_HELPED RELAXED_HELP; do
     verify $t-shared-$mutant DATA,WINDOW $shared -DEPOCHS=1 -D$mutant
   done
+  # The invitation for the next epoch overwrites this one.
+  verify $t-shared-ONE_INVITATION DATA,DEADLOCK $shared -DEPOCHS=2 -DNC=1 -DONE_INVITATION
   verify $t-shared-nc1-NO_START DATA,WINDOW $shared -DEPOCHS=1 -DNC=1 -DNO_START
 
   # An executor that runs ahead of its rank's start writes into a buffer that is still the

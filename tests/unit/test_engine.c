@@ -156,7 +156,14 @@ static void random_graph(struct bench *x)
 
 static void make(struct bench *x, bool helped)
 {
-	x->b = (struct be_bind){ .ops = x->ops, .nops = OPS, .dep_at = x->dep_at, .deps = x->deps, .helped = helped };
+	static const struct be_layout bytes = { .basic = 1 };
+
+	x->b = (struct be_bind){ .ops = x->ops,
+				 .nops = OPS,
+				 .dep_at = x->dep_at,
+				 .deps = x->deps,
+				 .layout = &bytes,
+				 .helped = helped };
 	x->bound.turn = &x->turn;
 	dispatch_init(&x->e, &x->b, calloc(1, dispatch_room(&x->b)), calloc(1, dispatch_own_room(OPS)), &x->bound);
 	for (uint32_t i = 0; i < OPS; i++) {
@@ -207,6 +214,27 @@ static void run(bool helped)
 	free(x);
 }
 
+/* What is ready at the start begins in the order in which others need it. */
+static void in_order(void)
+{
+	static const struct bin_op first[] = { { .kind = BIN_OP_SEND, .len = 100000 },
+					       { .kind = BIN_OP_RECV, .len = 100000 },
+					       { .kind = BIN_OP_COPY, .len = 100000 },
+					       { .kind = BIN_OP_COPY, .len = 8 },
+					       { .kind = BIN_OP_SEND, .len = 8 } };
+	static const uint32_t order[] = { 4, 2, 1, 3, 0 };
+	struct bench *x = calloc(1, sizeof *x);
+
+	memcpy(x->ops, first, sizeof first);
+	make(x, false);
+	epoch(x);
+	for (size_t i = 1; i < sizeof order / sizeof *order; i++)
+		CU_ASSERT(x->began[order[i - 1]] < x->began[order[i]]);
+	CU_ASSERT_EQUAL(x->bad, 0);
+	drop(x);
+	free(x);
+}
+
 static void alone(void)
 {
 	run(false);
@@ -252,6 +280,7 @@ static void early_ops_pass(void)
 }
 
 static const struct unit_test tests[] = {
+	{ "in_order", in_order },
 	{ "alone", alone },
 	{ "helped", helped },
 	{ "early_ops_pass", early_ops_pass },
