@@ -45,15 +45,15 @@
 #ifndef SM_EAGER_MAX
 #define SM_EAGER_MAX 2048u /* bytes; for longer messages one copy is faster than two */
 #endif
-#ifndef SM_CHUNK
-#define SM_CHUNK 32768u /* bytes of a staged slot, and of what an end of a pull copies at a time */
-#endif
+/* Bytes of a chunk: of a staged slot, and of what an end of a pull copies at a time */
+#define SM_CHUNK_MIN 8192u
+#define SM_CHUNK 32768u
 #define SM_RING 4u /* number of staged slots of a message */
 
-/* Returns the bytes of a slot in the ring of a staged message: those of a shorter message suffice. */
-static inline size_t sm_slot_bytes(uint64_t bytes)
+/* Returns the bytes of a slot in the ring of a staged message. chunk: bytes of its chunks */
+static inline size_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
 {
-	return bytes < SM_CHUNK ? align_up((size_t)bytes, SM_LINE) : SM_CHUNK;
+	return bytes < chunk ? align_up((size_t)bytes, SM_LINE) : chunk;
 }
 
 /* Progress of a message. */
@@ -115,7 +115,7 @@ struct sm_msg {
 	uint8_t chosen; /* learned: its way once it is learned, or 0 */
 	uint64_t since; /* learned, recv: when it was announced, ns */
 	uint32_t peer, op;
-	uint32_t chunks; /* pull, staged: number of chunks of the message */
+	uint32_t chunks, chunk; /* pull, staged: number of chunks of the message, and bytes of each but the last */
 	uint64_t bytes;
 	struct sm_moved *now;
 	char *mine; /* address of this rank's bytes; NULL if not contiguous, reduced into, or out of reach */

@@ -274,6 +274,21 @@ static bool sends_long(const struct sm_bound *s, uint32_t peer)
 	return false;
 }
 
+/* Returns the bytes of a message's chunks. */
+static uint32_t chunk_of(const struct sm_desc *recv)
+{
+	uint32_t chunk = recv->fine ? SM_CHUNK_MIN : SM_CHUNK;
+
+	while (chunk < SM_CHUNK && chunk * SM_RING < recv->bytes)
+		chunk *= 2;
+	return chunk;
+}
+
+static size_t ring_bytes(const struct sm_desc *recv)
+{
+	return SM_RING * sm_slot_bytes(recv->bytes, chunk_of(recv));
+}
+
 /* Returns how a message from private memory travels that this rank can read. In slots the sender copies while this rank reads from
  * the caches, an operand need not be stored before it is reduced, and nobody calls the kernel. But both ranks have to make progress,
  * more often the longer the message is: of longer messages it depends on the machine and the program what is faster.
@@ -281,7 +296,7 @@ static bool sends_long(const struct sm_bound *s, uint32_t peer)
 static enum sm_mode mode_of_private(const struct sm_bound *s, const struct sm_desc *recv, size_t *room)
 {
 	const bool reduces = bin_reduces(s->b.ops[recv->op].kind);
-	const size_t ring = SM_RING * sm_slot_bytes(recv->bytes);
+	const size_t ring = ring_bytes(recv);
 	const uint64_t sure = !reduces || group_crowded(s->b.group) ? SLOTS_STORED :
 			      sends_long(s, recv->peer)		    ? SLOTS_BOTH :
 								      SLOTS_REDUCED;
@@ -302,6 +317,8 @@ static void choose_mode(const struct sm_bound *s, struct sm_desc *recv, const st
 		recv->direct = last->direct;
 	else
 		recv->direct = sm_can_read(s, recv->peer);
+	/* If the two send to each other, or ranks take turns on a core, more chunks are only more turns. */
+	recv->fine = !group_crowded(s->b.group) && !sends_long(s, recv->peer);
 	if (send->source == SM_HEAP)
 		recv->mode = SM_PULL;
 	else
@@ -384,7 +401,8 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 		m->slot[1] = (struct sm_slot *)(void *)((char *)m->slot[0] + slot_size(mine->bytes));
 		return;
 	}
-	m->chunks = (uint32_t)((mine->bytes + SM_CHUNK - 1) / SM_CHUNK);
+	m->chunk = chunk_of(recv);
+	m->chunks = (uint32_t)((mine->bytes + m->chunk - 1) / m->chunk);
 	m->in = cell_of(receiver, recv);
 	m->out = cell_of(sender, send);
 }
@@ -433,7 +451,7 @@ static int make_rings(struct sm_bound *s)
 	uint64_t off;
 
 	for (uint32_t i = 0; i < s->head->ndescs; i++)
-		total += sm_has_ring(s->head->descs[i].mode) ? SM_RING * sm_slot_bytes(s->head->descs[i].bytes) : 0;
+		total += sm_has_ring(s->head->descs[i].mode) ? ring_bytes(&s->head->descs[i]) : 0;
 	if (!total)
 		return 0;
 	s->rings = group_alloc_raw(s->b.group, total, &off);
@@ -442,7 +460,7 @@ static int make_rings(struct sm_bound *s)
 	for (uint32_t i = 0; i < s->head->ndescs; i++)
 		if (sm_has_ring(s->head->descs[i].mode)) {
 			((struct sm_in *)cell_of(s->head, &s->head->descs[i]))->ring = off;
-			off += SM_RING * sm_slot_bytes(s->head->descs[i].bytes);
+			off += ring_bytes(&s->head->descs[i]);
 		}
 	return 0;
 }
@@ -456,7 +474,7 @@ bool sm_reach_rings(struct sm_bound *s)
 		if (!sm_has_ring(m->mode))
 			continue;
 		m->ring = group_peer(s->b.group, mine->send ? mine->peer : s->b.rank, m->in->ring,
-				     SM_RING * sm_slot_bytes(mine->bytes));
+				     SM_RING * sm_slot_bytes(m->bytes, m->chunk));
 		if (!m->ring) {
 			group_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
 			return false;

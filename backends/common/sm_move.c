@@ -62,7 +62,7 @@ static inline void unpack_message(const struct sm_bound *s, const struct sm_msg 
 /* Returns the bytes of n chunks of a message, from chunk number `first` on. */
 static size_t chunks_bytes(const struct sm_msg *m, uint64_t first, uint32_t n)
 {
-	const uint64_t left = m->bytes - first * SM_CHUNK, most = n * (uint64_t)SM_CHUNK;
+	const uint64_t left = m->bytes - first * m->chunk, most = n * (uint64_t)m->chunk;
 
 	return (size_t)(left < most ? left : most);
 }
@@ -159,7 +159,7 @@ static int send_staged(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	const size_t slot = sm_slot_bytes(m->bytes);
+	const size_t slot = sm_slot_bytes(m->bytes, m->chunk);
 
 	if (!has_credit(s, m))
 		return 0;
@@ -168,7 +168,7 @@ static int send_staged(struct dispatcher *e, void *what)
 
 		if (n >= atomic_load_explicit(&m->out->consumed, memory_order_acquire) + SM_RING)
 			return 0;
-		pack_message(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
+		pack_message(s, m, (uint64_t)m->now->moved * m->chunk, chunk_bytes(m, m->now->moved),
 			     m->ring + n % SM_RING * slot);
 		m->now->moved++;
 		/* Makes the chunk visible before its number; pairs with the load in recv_staged. */
@@ -183,14 +183,14 @@ static int recv_staged(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	const size_t slot = sm_slot_bytes(m->bytes);
+	const size_t slot = sm_slot_bytes(m->bytes, m->chunk);
 
 	while (m->now->moved < m->chunks) {
 		uint64_t n = m->now->staged + m->now->moved;
 
 		if (atomic_load_explicit(&m->in->produced, memory_order_acquire) <= n)
 			return 0;
-		unpack_message(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunk_bytes(m, m->now->moved),
+		unpack_message(s, m, (uint64_t)m->now->moved * m->chunk, chunk_bytes(m, m->now->moved),
 			       m->ring + n % SM_RING * slot);
 		m->now->moved++;
 		/* The slot has been read before the sender may reuse it; pairs with the load in send_staged. */
@@ -312,7 +312,7 @@ static int copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 		return 0;
 	while ((n = take_chunks(s, m, !m->at)) > 0) {
 		const uint64_t first = m->chunks - m->now->moved - n;
-		const int err = move_as_sender(s, m, first * SM_CHUNK, chunks_bytes(m, first, n), how, from);
+		const int err = move_as_sender(s, m, first * m->chunk, chunks_bytes(m, first, n), how, from);
 
 		if (err)
 			return err;
@@ -359,7 +359,7 @@ static int send_pull(struct dispatcher *e, void *what)
 		announce_bytes(s, m);
 	if (atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch)
 		return 1;
-	if (m->chunks < 2 || atomic_load_explicit(&invitation(s, m)->epoch, memory_order_acquire) != s->epoch)
+	if (m->chunks <= COPIED_ALONE || atomic_load_explicit(&invitation(s, m)->epoch, memory_order_acquire) != s->epoch)
 		return 0;
 	err = copy_as_sender(s, m);
 	return err ? err : atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
@@ -435,7 +435,7 @@ static int copy_as_receiver(struct sm_bound *s, struct sm_msg *m)
 	uint32_t n;
 
 	while ((n = take_chunks(s, m, !m->at && m->mine)) > 0) {
-		int err = fetch_bytes(s, m, (uint64_t)m->now->moved * SM_CHUNK, chunks_bytes(m, m->now->moved, n));
+		int err = fetch_bytes(s, m, (uint64_t)m->now->moved * m->chunk, chunks_bytes(m, m->now->moved, n));
 
 		if (err)
 			return err;
@@ -662,7 +662,7 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
 		return &m->slot[s->epoch & 1]->seq;
 	if (m->way == SM_PULL && recv && !m->now->begun)
 		return &m->in->avail;
-	if (m->way == SM_PULL && !recv && m->chunks < 2)
+	if (m->way == SM_PULL && !recv && m->chunks <= COPIED_ALONE)
 		return &m->out->done;
 	return NULL;
 }

@@ -50,7 +50,7 @@ static int make_room(struct sm_bound *s)
 {
 	const struct be_bind *b = &s->b;
 	/* true if a chunk may end in the middle of an element */
-	const bool cuts = SM_CHUNK % (b->whole * b->layout->basic);
+	const bool cuts = SM_CHUNK_MIN % (b->whole * b->layout->basic);
 	bool stage = !b->layout->contiguous;
 
 	for (uint32_t i = 0; i < b->nops; i++) {

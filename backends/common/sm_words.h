@@ -32,7 +32,8 @@ struct sm_desc {
 	uint8_t source; /* enum sm_source */
 	/* Of a recv, once its rank has chosen: */
 	uint8_t mode; /* enum sm_mode */
-	uint8_t direct; /* true if the sender's private memory can be read */
+	bool direct : 1; /* true if the sender's private memory can be read */
+	bool fine : 1; /* true if it goes in so small chunks that the ring just holds it, for the receiver to have the first soon */
 };
 
 struct sm_head {

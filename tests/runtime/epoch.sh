@@ -15,7 +15,7 @@ soak() # NAME SCHEDULE OPTIONS...
 	local name=$1 schedule=$2
 
 	shift 2
-	if timeout "$LIMIT" "$BUILD/bin/goalrun" -n "$(fitting "$schedule" 3)" --verify --delay 20 --warmup 0 --seed "${SEED:-7}" "$@" \
+	if timeout "$LIMIT" "$BUILD/bin/goalrun" -n "$(fitting "$schedule" "${RANKS:-3}")" --verify --delay 20 --warmup 0 --seed "${SEED:-7}" "$@" \
 		"$schedule" >"$TMP/out" 2>&1; then
 		ok "epoch.$name $(basename "$schedule" .goal) $*"
 	else
@@ -39,5 +39,9 @@ for s in schedules/*.goal; do
 		! due 2 || soak "$kind" "$s" --ranks "$kind" --iters $((STARTS / 20)) --count 20000 --type int32 --memory staged
 		! due 1 || soak "$kind" "$s" --ranks "$kind" --iters $((STARTS / 60)) --count 70000 --type int32 --memory private
 	done
+done
+# Between two ranks that have a core each, messages up to 64 KiB go in smaller chunks, if they go one way only.
+for s in bcast_linear reduce_binomial scatter_linear; do
+	RANKS=2 soak fine schedules/$s.goal --iters $((STARTS / 15)) --count 1500,5000,8192 --memory private
 done
 finish
