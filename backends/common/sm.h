@@ -113,7 +113,6 @@ struct sm_msg {
 	bool network; /* true for a network message, which another backend carries */
 	uint8_t way; /* how it travels in this epoch: its mode, or if that is learned, SM_PULL or SM_STAGED */
 	uint8_t chosen; /* learned: its way once it is learned, or 0 */
-	uint64_t since; /* learned, recv: when it was announced, ns */
 	uint32_t peer, op;
 	uint32_t chunks, chunk; /* pull, staged: number of chunks of the message, and bytes of each but the last */
 	uint64_t bytes;
@@ -162,9 +161,9 @@ struct sm_bound {
 	bool view; /* true if this process is not the rank's */
 	uint32_t generation; /* value of sh->generation when b.buffers were looked up */
 	bool learns; /* true while messages try their ways */
-	/* While it learns: in this epoch, how long ops have occupied this rank, and the longest time that a message took; and the shortest
-	 * of the longer of these by the ring [0] and by pull [1], ns */
-	uint64_t busy, longest, took[2];
+	/* While it learns: when all others had started this epoch, or 0, and the shortest time of an epoch by the ring [0] and by pull [1],
+	 * ns */
+	uint64_t since, took[2];
 };
 
 /* True if an op is a message that travels through shared memory. */

@@ -255,13 +255,13 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 	return h->ndescs ? bsearch(&key, h->descs, h->ndescs, sizeof key, by_channel) : NULL;
 }
 
-/* Limits of what goes through slots without trying, in bytes: of a message that is stored, or of any if ranks share cores; of one
+/* Limits of what goes through slots without trying where ranks have a core each, in bytes: of a message that is stored; of one
  * that is reduced while this rank sends long messages to the same peer; of one that is reduced otherwise. And the limit of the
  * rings of a rank's request. */
 #define SLOTS_STORED ((uint64_t)32 << 10)
 #define SLOTS_BOTH ((uint64_t)256 << 10)
 #define SLOTS_REDUCED ((uint64_t)4 << 20)
-#define SLOTS_ROOM ((size_t)1 << 20)
+#define SLOTS_ROOM ((size_t)2 << 20)
 
 /* True if this rank sends long messages to a peer. */
 static bool sends_long(const struct sm_bound *s, uint32_t peer)
@@ -297,9 +297,10 @@ static enum sm_mode mode_of_private(const struct sm_bound *s, const struct sm_de
 {
 	const bool reduces = bin_reduces(s->b.ops[recv->op].kind);
 	const size_t ring = ring_bytes(recv);
-	const uint64_t sure = !reduces || group_crowded(s->b.group) ? SLOTS_STORED :
-			      sends_long(s, recv->peer)		    ? SLOTS_BOTH :
-								      SLOTS_REDUCED;
+	const uint64_t sure = group_crowded(s->b.group)	? UINT64_MAX :
+			      !reduces			? SLOTS_STORED :
+			      sends_long(s, recv->peer) ? SLOTS_BOTH :
+							  SLOTS_REDUCED;
 
 	if (s->b.helped || group_same_process(s->b.group, recv->peer) || ring > *room || s->head->allowed == GROUP_DIRECT_ALWAYS)
 		return SM_PULL;

@@ -478,10 +478,9 @@ static int recv_pull(struct dispatcher *e, void *what)
 
 /* ---- learned ----
  *
- * In the first epochs the message travels in both ways in turn, and each rank measures how long an epoch takes: until the last such
- * message has come, from when its sender announced it, or as long as ops have occupied the rank. (Bytes that a sender puts into a ring
- * keep it from other ops, which the receiver does not see.) A message is as slow as the slower of its ends, so the sender tells the
- * receiver what it has measured. Messages of two ranks to each other thus go the same way.
+ * In the first epochs the message travels in both ways in turn, and each rank measures how long it takes to complete its epoch, from
+ * when all ranks that it exchanges such messages with have started. A message is as slow as the slower of its ends, so the sender
+ * tells the receiver what it has measured. Messages of two ranks to each other thus go the same way.
  *
  * The epoch after the trials is by pull. When its bytes are announced, the receiver publishes its choice, and the sender sees that
  * because the send completes only when the receiver says so. */
@@ -489,7 +488,6 @@ static int recv_pull(struct dispatcher *e, void *what)
 #define TRIALS 7u /* odd, so that a pull follows */
 #define LONG_TRIALS 3u /* of messages that take so long that little else counts */
 #define LONG_BYTES ((uint64_t)4 << 20)
-#define IDLE_NS 1000u /* ops that only wait are polled in less */
 
 static uint64_t trials_of(const struct sm_msg *m)
 {
@@ -506,12 +504,9 @@ static void find_way(const struct sm_bound *s, struct sm_msg *m)
 
 static int send_learned(struct dispatcher *e, void *what)
 {
-	struct sm_bound *s = sm_of(e);
-	struct sm_msg *m = what;
+	const struct sm_msg *m = what;
 
-	if (!m->now->begun)
-		announce_bytes(s, m);
-	return m->way == SM_PULL ? send_pull(e, m) : send_staged(e, m);
+	return m->way == SM_PULL ? send_pull(e, what) : send_staged(e, what);
 }
 
 /* Returns how long an epoch takes in which the message goes a way. */
@@ -530,21 +525,33 @@ static void choose_way(const struct sm_bound *s, struct sm_msg *m)
 	atomic_store_explicit(&m->out->way, m->chosen, memory_order_relaxed);
 }
 
+/* True if all ranks with which this one exchanges learned messages have started the epoch. */
+static bool all_started(const struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->head->ndescs; i++) {
+		const struct sm_msg *m = &s->msgs[s->head->descs[i].op];
+
+		if (m->mode == SM_LEARNED && atomic_load_explicit(m->started, memory_order_relaxed) < s->epoch)
+			return false;
+	}
+	return true;
+}
+
 int sm_progress_trial(struct sm_bound *s, unsigned who)
 {
-	const uint64_t begin = clock_now_ns();
-	const int rc = dispatch_progress(&s->dispatcher, who);
-	const uint64_t ns = clock_now_ns() - begin;
 	const bool way = !(s->epoch & 1); /* of all that try, as find_way has it */
-	uint64_t *least = &s->took[way];
+	const uint64_t now = clock_now_ns();
+	uint64_t *least = &s->took[way], took;
+	int rc;
 
-	if (ns > IDLE_NS)
-		s->busy += ns;
+	if (!s->since && all_started(s))
+		s->since = now;
+	rc = dispatch_progress(&s->dispatcher, who);
 	if (!rc)
 		return 0;
-	s->longest = s->longest > s->busy ? s->longest : s->busy;
-	if (s->epoch <= 2 || s->longest < *least)
-		*least = s->longest;
+	took = clock_now_ns() - (s->since ? s->since : now); /* it may be complete before others have started */
+	if (s->epoch <= 2 || took < *least)
+		*least = took;
 	for (uint32_t i = 0; i < s->head->ndescs; i++) {
 		const struct sm_desc *e = &s->head->descs[i];
 		const struct sm_msg *m = &s->msgs[e->op];
@@ -553,7 +560,7 @@ int sm_progress_trial(struct sm_bound *s, unsigned who)
 		if (e->send && m->mode == SM_LEARNED && s->epoch <= trials_of(m))
 			m->in->took[way] = *least;
 	}
-	s->busy = s->longest = 0;
+	s->since = 0;
 	s->learns = s->epoch < TRIALS;
 	return rc;
 }
@@ -562,23 +569,13 @@ static int recv_learned(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	int rc;
 
-	if (s->epoch <= trials_of(m) + 1 && !m->since) {
-		/* The sender may be in the next epoch already: a send by the ring does not wait for this rank. */
-		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) < s->epoch)
+	if (s->epoch == trials_of(m) + 1 && !m->chosen) {
+		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
 			return 0;
-		m->since = clock_now_ns();
-		if (s->epoch > trials_of(m))
-			choose_way(s, m);
+		choose_way(s, m);
 	}
-	rc = m->way == SM_PULL ? recv_pull(e, m) : recv_staged(e, m);
-	if (rc > 0 && s->epoch <= trials_of(m)) {
-		const uint64_t ns = clock_now_ns() - m->since;
-
-		s->longest = s->longest > ns ? s->longest : ns;
-	}
-	return rc;
+	return m->way == SM_PULL ? recv_pull(e, m) : recv_staged(e, m);
 }
 
 /* ---- the table ---- */
@@ -599,29 +596,29 @@ static int recv_staged_issue(struct dispatcher *e, void *what)
 	return sm_is_long(sm_of(e), m->op) ? 0 : recv_staged(e, m);
 }
 
-static int recv_pull_issue(struct dispatcher *e, void *what)
+static void begin_recv(struct sm_bound *s, struct sm_msg *m)
 {
-	struct sm_msg *m = what;
-
 	m->now->moved = 0;
 	m->now->begun = m->now->both = false;
-	if (invites_early(sm_of(e), m))
-		invite_sender(sm_of(e), m);
-	return sm_is_long(sm_of(e), m->op) ? 0 : recv_pull(e, m);
+	if (m->way == SM_PULL && invites_early(s, m))
+		invite_sender(s, m);
 }
 
-static int send_learned_issue(struct dispatcher *e, void *what)
+static int recv_pull_issue(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
-	m->now->moved = 0;
-	m->now->begun = false;
-	find_way(s, m);
-	if (!sm_is_long(s, m->op))
-		return send_learned(e, m);
-	announce_bytes(s, m);
-	return 0;
+	begin_recv(s, m);
+	return sm_is_long(s, m->op) ? 0 : recv_pull(e, m);
+}
+
+static int send_learned_issue(struct dispatcher *e, void *what)
+{
+	struct sm_msg *m = what;
+
+	find_way(sm_of(e), m);
+	return m->way == SM_PULL ? send_pull_issue(e, m) : send_staged_issue(e, m);
 }
 
 static int recv_learned_issue(struct dispatcher *e, void *what)
@@ -629,12 +626,8 @@ static int recv_learned_issue(struct dispatcher *e, void *what)
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
-	m->now->moved = 0;
-	m->now->begun = m->now->both = false;
-	m->since = 0;
 	find_way(s, m);
-	if (m->way == SM_PULL && invites_early(s, m))
-		invite_sender(s, m);
+	begin_recv(s, m);
 	return sm_is_long(s, m->op) ? 0 : recv_learned(e, m);
 }
 

@@ -55,7 +55,6 @@
  *      RELAXED_HELP   SHARED              helped: may be visible before the chunk's last store
  *      LATE_CHOICE    LEARNED             the receiver chooses after it has said `done`
  *      EPOCH_COUNT    LEARNED             chunks are counted as if all epochs were staged
- *      EXACT_EPOCH    LEARNED             in a trial by slots the receiver looks for its own epoch's announcement only
  *      NO_RING        STAGED              the send does not look at `consumed`
  *      RELAXED_STORE  EAGER, STAGED       seq, produced: may be visible before the last payload store
  *      RELAXED_LOAD   EAGER, RENDEZVOUS, STAGED  payload may be read before seq, avail, produced is seen
@@ -144,7 +143,7 @@
 
 #define DIRECT  (KIND == RENDEZVOUS || KIND == SHARED)
 #if KIND == LEARNED && (defined(NO_START) || defined(NO_DONE) || defined(RELAXED_STORE) || defined(RELAXED_LOAD) || defined(RELAXED_DONE)) \
-    || KIND != LEARNED && (defined(LATE_CHOICE) || defined(EPOCH_COUNT) || defined(EXACT_EPOCH)) \
+    || KIND != LEARNED && (defined(LATE_CHOICE) || defined(EPOCH_COUNT)) \
     || defined(NO_CREDIT) && DIRECT || defined(ONE_SLOT) && KIND != EAGER || defined(NO_DONE) && !DIRECT \
     || defined(NO_RING) && KIND != STAGED || defined(RELAXED_STORE) && DIRECT || defined(RELAXED_LOAD) && KIND == SHARED \
     || defined(RELAXED_DONE) && (KIND == EAGER || KIND == SHARED) \
@@ -291,12 +290,6 @@ Message msg[MESSAGES];
 
 /* LEARNED: the way of epoch e, where the receiver's choice is loaded from `from`. */
 #define WAY(from)  (e == 1 -> STAGED : (e == 2 -> RENDEZVOUS : (from)))
-/* The sender may have announced the next epoch since. */
-#ifdef EXACT_EPOCH
-#define ANNOUNCED  (msg[m].avail == e)
-#else
-#define ANNOUNCED  (msg[m].avail >= e)
-#endif
 
 /* The receiver chooses in epoch 2. */
 inline CHOOSE()
@@ -358,9 +351,8 @@ proctype send(byte m)
 
 #if KIND == LEARNED
     way = WAY(msg[m].way);              /* the send of epoch 2 has seen `done`, which follows the choice */
-    msg[m].avail = e;
     if
-    :: way == RENDEZVOUS -> (msg[m].done == e)
+    :: way == RENDEZVOUS -> msg[m].avail = e; (msg[m].done == e)
     :: else ->
       CREDIT;
       do
@@ -454,7 +446,6 @@ proctype recv(byte m)
       CHOOSE()
 #endif
     :: else ->
-      (e > 1 || ANNOUNCED);             /* in a trial the time begins with the announcement */
       do
       :: k <= NC -> ARRIVED; GET_SLOT(0); GET_SLOT(1); RELEASE; k++
       :: else -> break
