@@ -8,6 +8,8 @@
  *
  *   eager    The sender stores payload and sequence number into slot epoch & 1 of the receiver. It may do so once the
  *            receiver has started epoch - 1 (the credit), because the slot is free then.
+ *   posted   As eager, but the slots are in the sender's block, and shared by sends of the same bytes to several ranks: the sender
+ *            copies once, when all receivers have started epoch - 1.
  *   pull     The sender announces the epoch and the location of its bytes. The receiver copies them, by load or by
  *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy or reduce
  *            chunks of a long message if the sender can access the receiver's buffers; bytes that are only stored it writes by
@@ -127,7 +129,9 @@ struct sm_msg {
 	_Atomic uint64_t *started; /* the peer's sm_head.started */
 	/* last value of started that this view has seen or deduced, which avoids reading the peer's cache line */
 	uint64_t *known;
-	struct sm_slot *slot[2]; /* eager: slots for even and odd epochs */
+	struct sm_slot *slot[2]; /* eager, posted: slots for even and odd epochs */
+	/* send: 1 + the first of the sends with which it shares slots, itself included; 0: it shares none. And position of these slots */
+	uint32_t shares, cell;
 	char *ring; /* staged: the ring */
 	struct sm_in *in;
 	struct sm_out *out;

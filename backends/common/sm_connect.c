@@ -27,12 +27,53 @@ static size_t slot_size(uint64_t bytes)
 #define PREFETCH offsetof(struct sm_head, wanted)
 #define PREFETCH_END (PREFETCH + 4 * SM_LINE)
 
-/* Returns the bytes of the cell that the peer writes for a message. */
-static size_t cell_size(bool send, uint64_t bytes)
+/* True if two sends, the second of which comes next, can be posted together: they have the same bytes and become ready at the same
+ * time. Whatever changes the bytes waits for both. */
+static bool same_send(const struct be_bind *b, uint32_t x, uint32_t y)
 {
-	if (bytes <= SM_EAGER_MAX)
-		return send ? 0 : 2 * slot_size(bytes);
-	return send ? sizeof(struct sm_out) : sizeof(struct sm_in);
+	const struct bin_op *m = &b->ops[x], *n = &b->ops[y];
+	const uint32_t deps = b->dep_at[x + 1] - b->dep_at[x];
+
+	return m->buf[0] == n->buf[0] && m->off[0] == n->off[0] && m->len == n->len && m->exec == n->exec &&
+	       deps == b->dep_at[y + 1] - b->dep_at[y] &&
+	       (!deps || !memcmp(b->deps + b->dep_at[x], b->deps + b->dep_at[y], deps * sizeof *b->deps));
+}
+
+#define POSTED_MIN 3u /* sends that share slots; to two receivers two copies are as fast */
+
+/* Finds the sends that share slots: those that follow each other, and have more bytes than the line of their number holds. */
+static void find_shares(struct sm_bound *s)
+{
+	const struct be_bind *b = &s->b;
+	uint32_t first = 0, last = UINT32_MAX, n = 0;
+
+	for (uint32_t i = 0; i < b->nops; i++) {
+		const uint64_t bytes = b->ops[i].len * b->layout->basic;
+
+		if (!sm_in_memory(s, i) || !bin_sends(b->ops[i].kind))
+			continue;
+		if (last == UINT32_MAX || !same_send(b, last, i)) {
+			first = i;
+			n = 0;
+		}
+		last = i;
+		if (++n < POSTED_MIN || bytes <= SM_LINE - sizeof(struct sm_slot) || bytes > SM_EAGER_MAX)
+			continue;
+		for (uint32_t k = n == POSTED_MIN ? first : i; k <= i; k++)
+			if (sm_in_memory(s, k) && bin_sends(b->ops[k].kind))
+				s->msgs[k].shares = first + 1;
+	}
+}
+
+/* Returns the bytes of the cell of message `op`. */
+static size_t cell_size(const struct sm_bound *s, uint32_t op)
+{
+	const bool send = bin_sends(s->b.ops[op].kind);
+	const uint64_t bytes = s->b.ops[op].len * s->b.layout->basic;
+
+	if (bytes > SM_EAGER_MAX)
+		return send ? sizeof(struct sm_out) : sizeof(struct sm_in);
+	return !send || s->msgs[op].shares == op + 1 ? 2 * slot_size(bytes) : 0;
 }
 
 static int by_channel(const void *a, const void *b)
@@ -50,6 +91,19 @@ static enum sm_source source_of(const struct be_bind *b, const struct bin_op *op
 	if (!b->layout->contiguous)
 		return SM_SCATTERED;
 	return b->buffers[op->buf[0]].heap ? SM_HEAP : SM_PRIVATE;
+}
+
+/* Gives a message its cell, at *cells or after it, and advances *cells. */
+static void place_cell(const struct sm_bound *s, struct sm_desc *e, size_t *cells)
+{
+	const uint32_t shares = s->msgs[e->op].shares, first = shares ? shares - 1 : e->op;
+	uint32_t *cell = &s->msgs[first].cell;
+
+	if (!*cell && cell_size(s, first)) {
+		*cell = (uint32_t)(*cells / SM_LINE); /* a heap has no more lines than fit */
+		*cells += cell_size(s, first);
+	}
+	e->cell = s->msgs[e->op].cell = *cell;
 }
 
 /* Lists this rank's messages, sorted by channel. Their cells begin at offset `cells` of the block. */
@@ -82,8 +136,7 @@ static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint3
 		e->k = last && last->send == e->send && last->peer == e->peer && last->tag == e->tag ?
 			       last->k + 1 :
 			       0;
-		e->cell = (uint32_t)(cells / SM_LINE); /* a heap has no more lines than fit */
-		cells += cell_size(e->send, e->bytes);
+		place_cell(s, e, &cells);
 	}
 }
 
@@ -166,6 +219,7 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle)
 
 	if (allowed < 0)
 		return allowed;
+	find_shares(s);
 	for (uint32_t i = 0; i < b->nops; i++) {
 		uint64_t bytes = b->ops[i].len * b->layout->basic;
 
@@ -179,7 +233,7 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle)
 		if (s->msgs[i].network)
 			continue;
 		large |= bytes > SM_EAGER_MAX;
-		handle->size += cell_size(bin_sends(b->ops[i].kind), bytes);
+		handle->size += cell_size(s, i);
 		n++;
 	}
 	/* The cells of different ranks are staggered. Otherwise two ranks' words would have the same offset in their
@@ -381,7 +435,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	struct sm_head *sender = mine->send ? s->head : s->peers[mine->peer];
 	struct sm_head *receiver = mine->send ? s->peers[mine->peer] : s->head;
 
-	m->mode = m->way = recv->mode;
+	m->mode = m->way = mine->bytes <= SM_EAGER_MAX && send->cell ? SM_POSTED : recv->mode;
 	s->learns |= m->mode == SM_LEARNED;
 	m->direct = recv->direct;
 	m->heap = receiver->shared && send->source == SM_HEAP;
@@ -398,7 +452,8 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	s->dispatcher.todo[mine->op].how = (mine->send ? sm_how_send : sm_how_recv)[m->mode];
 	s->dispatcher.todo[mine->op].what = m;
 	if (mine->bytes <= SM_EAGER_MAX) {
-		m->slot[0] = cell_of(receiver, recv);
+		m->cell = mine->cell;
+		m->slot[0] = m->mode == SM_POSTED ? cell_of(sender, send) : cell_of(receiver, recv);
 		m->slot[1] = (struct sm_slot *)(void *)((char *)m->slot[0] + slot_size(mine->bytes));
 		return;
 	}

@@ -105,14 +105,19 @@ static inline struct sm_slot *slot_of(const struct sm_bound *s, const struct sm_
 	return m->slot[s->epoch & 1];
 }
 
-static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m)
+static inline int end_send(struct sm_msg *m)
 {
-	/* Makes the payload visible before its number; pairs with the load in recv_eager. */
-	atomic_store_explicit(&slot_of(s, m)->seq, s->epoch, memory_order_release);
 	be_ring(m->bells);
 	if (m->asks) /* reads the next epoch's credit now, while nobody waits for it */
 		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
 	return 1;
+}
+
+static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m)
+{
+	/* Makes the payload visible before its number; pairs with the load in recv_eager. */
+	atomic_store_explicit(&slot_of(s, m)->seq, s->epoch, memory_order_release);
+	return end_send(m);
 }
 
 static __attribute__((noinline)) int send_bytes(const struct sm_bound *s, struct sm_msg *m)
@@ -129,6 +134,28 @@ static int send_eager(struct dispatcher *e, void *what)
 	if (!has_credit(s, m))
 		return 0;
 	return m->bytes ? send_bytes(s, m) : announce_slot(s, m);
+}
+
+/* True if all receivers of this send and of those that share its slots have made room. */
+static bool all_have_credit(const struct sm_bound *s, const struct sm_msg *m)
+{
+	const struct sm_desc *e = s->head->descs + s->head->ndescs;
+
+	while (e-- > s->head->descs && e->send)
+		if (e->cell == m->cell && !has_credit(s, &s->msgs[e->op]))
+			return false;
+	return true;
+}
+
+/* Of the sends that share slots, the first to come here copies the bytes. */
+static int send_posted(struct dispatcher *e, void *what)
+{
+	const struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	if (atomic_load_explicit(&slot_of(s, m)->seq, memory_order_relaxed) == s->epoch)
+		return end_send(m);
+	return all_have_credit(s, m) ? send_bytes(s, m) : 0;
 }
 
 static inline int take_credit(const struct sm_bound *s, const struct sm_msg *m)
@@ -633,12 +660,14 @@ static int recv_learned_issue(struct dispatcher *e, void *what)
 
 const struct dispatch_how sm_how_send[SM_MODES] = {
 	[SM_EAGER] = { send_eager, send_eager },
+	[SM_POSTED] = { send_posted, send_posted },
 	[SM_PULL] = { send_pull_issue, send_pull },
 	[SM_STAGED] = { send_staged_issue, send_staged },
 	[SM_LEARNED] = { send_learned_issue, send_learned },
 };
 const struct dispatch_how sm_how_recv[SM_MODES] = {
 	[SM_EAGER] = { recv_eager, recv_eager },
+	[SM_POSTED] = { recv_eager, recv_eager },
 	[SM_PULL] = { recv_pull_issue, recv_pull },
 	[SM_STAGED] = { recv_staged_issue, recv_staged },
 	[SM_LEARNED] = { recv_learned_issue, recv_learned },
@@ -651,7 +680,7 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
 
 	if (!sm_in_memory(s, op))
 		return NULL;
-	if (m->way == SM_EAGER && recv)
+	if (m->way <= SM_POSTED && recv)
 		return &m->slot[s->epoch & 1]->seq;
 	if (m->way == SM_PULL && recv && !m->now->begun)
 		return &m->in->avail;

@@ -9,8 +9,8 @@
 
 #define SM_LINE 64u
 
-/* learned: pull or staged, whichever turns out to be faster */
-enum sm_mode { SM_EAGER, SM_PULL, SM_STAGED, SM_LEARNED, SM_MODES };
+/* posted: as eager, but several sends share the slots; learned: pull or staged, whichever turns out to be faster */
+enum sm_mode { SM_EAGER, SM_POSTED, SM_PULL, SM_STAGED, SM_LEARNED, SM_MODES };
 
 /* True if messages of that mode may go through a ring. */
 static inline bool sm_has_ring(uint8_t mode)
@@ -27,7 +27,8 @@ struct sm_desc {
 	uint32_t peer, tag, k; /* k: number of the message in its channel */
 	uint32_t op;
 	uint64_t bytes;
-	uint32_t cell; /* position of the words that the peer writes, in lines from this rank's head */
+	/* Position in lines from this rank's head: of the words that the peer writes, or of the slots of a posted send; 0: there are none */
+	uint32_t cell;
 	uint8_t send;
 	uint8_t source; /* enum sm_source */
 	/* Of a recv, once its rank has chosen: */
@@ -60,7 +61,8 @@ struct sm_location {
 	uint64_t heap; /* offset in the rank's heap, plus 1; 0 if the bytes are in private memory */
 };
 
-struct sm_slot { /* slot of an eager message, in the receiver's block; the payload shares the number's cache line */
+/* Slot of an eager message in the receiver's block, or of posted ones in the sender's. The payload shares the number's cache line. */
+struct sm_slot {
 	_Alignas(8) _Atomic uint64_t seq;
 	char payload[];
 };

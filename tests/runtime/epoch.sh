@@ -44,4 +44,10 @@ done
 for s in bcast_linear reduce_binomial scatter_linear; do
 	RANKS=2 soak fine schedules/$s.goal --iters $((STARTS / 15)) --count 1500,5000,8192 --memory private
 done
+# Sends of the same bytes to three and more ranks share slots.
+for s in bcast_linear allreduce_linear scan_linear; do
+	for kind in $KINDS; do
+		RANKS=5 soak posted schedules/$s.goal --ranks "$kind" --iters $((STARTS / 3)) --count 8,200
+	done
+done
 finish

@@ -36,7 +36,7 @@ run()
 	shift 2
 	grep -qE ' commutative( reproducible)?$' "$schedule" && op=max
 	if timeout 120 "$goalrun" --verify --warmup 0 --iters "$ITERS" --delay 20 --seed "${SEED:-7}" --op $op \
-		--count 7,700,20000 --type int32 "$@" "$schedule" >"$TMP/out" 2>&1; then
+		--count 7,200,700,20000 --type int32 "$@" "$schedule" >"$TMP/out" 2>&1; then
 		ok "progress.$name $(basename "$schedule" .goal) $*"
 	else
 		fail "progress.$name $(basename "$schedule" .goal) $*: $(tail -n 3 "$TMP/out" | tr '\n' ' ')"

@@ -30,6 +30,7 @@
  *      KIND   EAGER, RENDEZVOUS, SHARED, STAGED or LEARNED: how a message travels. LEARNED: the first epoch as STAGED, the
  *             second as RENDEZVOUS, the later ones as the receiver chooses in the second, before it says `done`
  *      NC     chunks of a STAGED (3 if not given), SHARED or LEARNED message (2)
+ *      POSTED EAGER, TREE: both messages share the slots, which the first send fills
  *      EPOCHS 3 if not given
  *
  * Properties.  Each has a name, which stands in the assertion and so in what pan prints:
@@ -47,6 +48,7 @@
  *      NO_START       all others          the recv does not wait for its own rank's start
  *      NO_CREDIT      EAGER, STAGED, LEARNED  the send does not look at the receiver's `started`
  *      ONE_SLOT       EAGER               one slot instead of two
+ *      OWN_CREDIT     EAGER, POSTED       the first send looks at the `started` of its own receiver only
  *      NO_DONE        RENDEZVOUS, SHARED  the send completes without waiting for `done`
  *      NO_INVITATION  SHARED              the sender copies before it sees `invited`
  *      ONE_INVITATION SHARED              one place for invitations instead of two
@@ -150,6 +152,9 @@
     || (defined(NO_INVITATION) || defined(ONE_INVITATION) || defined(NO_HELPED) || defined(TORN_CLAIM) || defined(RELAXED_HELP)) && KIND != SHARED
 #error "this mutant does not apply to this KIND"
 #endif
+#if defined(POSTED) && (KIND != EAGER || TOPO != TREE) || defined(OWN_CREDIT) && !defined(POSTED)
+#error "POSTED is for EAGER and TREE, OWN_CREDIT for POSTED"
+#endif
 
 /* Chunk k (1 .. NC) of epoch e, counted over all epochs from 1.  It is also what the two cells of
  * that chunk hold; with one chunk an epoch it is the epoch. */
@@ -227,13 +232,20 @@ Message msg[MESSAGES];
 #define COUNT(e, k)  CHUNK(e, k)
 #endif
 
+/* The message whose slots hold message m. */
+#ifdef POSTED
+#define HOME(m)  0
+#else
+#define HOME(m)  (m)
+#endif
+
 #define IN_WINDOW(r, e)  CHECK(WINDOW, rank[r].window == (e))
 
 /* The sender copies cell c of chunk k from its user buffer into the slot. */
 #define PUT(c) \
   d_step { \
     IN_WINDOW(SRC(m), e); \
-    msg[m].slot[SLOT(e, k)].cell[c] = rank[SRC(m)].buf[AT(k, c)] \
+    msg[HOME(m)].slot[SLOT(e, k)].cell[c] = rank[SRC(m)].buf[AT(k, c)] \
   }
 
 /* The receiver copies cell c of chunk k into its user buffer: from the slot, or right from the sender's
@@ -247,7 +259,7 @@ Message msg[MESSAGES];
 #define GET_SLOT(c) \
   d_step { \
     IN_WINDOW(DST(m), e); \
-    rank[DST(m)].buf[AT(k, c)] = msg[m].slot[SLOT(e, k)].cell[c] \
+    rank[DST(m)].buf[AT(k, c)] = msg[HOME(m)].slot[SLOT(e, k)].cell[c] \
   }
 #if DIRECT
 #define GET(c)  GET_DIRECT(c)
@@ -262,6 +274,8 @@ Message msg[MESSAGES];
  * 2*NC > D.  (run.sh shows both sides: NC=1 fails without the credit, NC=2 and NC=3 do not.) */
 #ifdef NO_CREDIT
 #define CREDIT  true
+#elif defined(POSTED) && !defined(OWN_CREDIT)
+#define CREDIT  (rank[DST(0)].started >= e - 1 && rank[DST(1)].started >= e - 1)
 #else
 #define CREDIT  (rank[DST(m)].started >= e - 1)
 #endif
@@ -269,8 +283,8 @@ Message msg[MESSAGES];
 /* PUBLISH says that chunk k is there, ARRIVED sees it, RELEASE says that the receiver is through
  * with it. */
 #if KIND == EAGER
-#define PUBLISH  msg[m].slot[SLOT(e, k)].seq = e
-#define ARRIVED  (msg[m].slot[SLOT(e, k)].seq == e)
+#define PUBLISH  msg[HOME(m)].slot[SLOT(e, k)].seq = e
+#define ARRIVED  (msg[HOME(m)].slot[SLOT(e, k)].seq == e)
 #elif DIRECT
 #define PUBLISH  msg[m].avail = e
 #define ARRIVED  (msg[m].avail == e)
@@ -385,7 +399,14 @@ proctype send(byte m)
     (msg[m].done == e);
 #endif
 #else
+#ifdef POSTED
+    if
+    :: m == 0 -> CREDIT
+    :: else -> ARRIVED; k = NC + 1      /* one send has put the bytes there for both, and no other rank has to see that */
+    fi;
+#else
     CREDIT;
+#endif
     do
     :: k <= NC ->
 #if KIND == STAGED

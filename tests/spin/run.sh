@@ -198,6 +198,13 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   verify $t-learned-EPOCH_COUNT DEADLOCK $learned -DEPOCH_COUNT
 done
 
+# Sends that share slots: all of their receivers must have made room.
+posted="-DTOPO=TREE -DKIND=EAGER -DPOSTED"
+verify posted none $posted
+verify posted-reach AHEAD,END $posted -DREACH
+verify posted-OWN_CREDIT DATA,DEADLOCK,PEERS $posted -DOWN_CREDIT
+verify posted-ONE_SLOT DATA,DEADLOCK $posted -DONE_SLOT
+
 # Two ringers and a sleeper, a ringer and two sleepers. What is not done in the order that it needs to be loses a wake-up;
 # where `count` says nothing, wakes are paid for that nobody needs.
 model=wait
