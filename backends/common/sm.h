@@ -16,6 +16,7 @@
  *            process_vm_writev, too. The receiver invites it: to copy once the recv is issued, to reduce once it begins itself.
  *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's
  *            bytes, and where two copies at once take less time than one by process_vm_readv (choose_mode).
+ *   spread   As staged, but the ring is in the sender's heap, and shared by sends of the same bytes to several ranks.
  *   learned  Pull or staged: both are tried in the first epochs, and the receiver then chooses the faster one.
  *
  * Every word but two has one writer, and all words only grow. So no word is reset, and no arrival of the next epoch is
@@ -50,7 +51,7 @@
 /* Bytes of a chunk: of a staged slot, and of what an end of a pull copies at a time */
 #define SM_CHUNK_MIN 8192u
 #define SM_CHUNK 32768u
-#define SM_RING 4u /* number of staged slots of a message */
+#define SM_RING 4u /* number of slots of a staged message's ring */
 
 /* Returns the bytes of a slot in the ring of a staged message. chunk: bytes of its chunks */
 static inline size_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
@@ -61,7 +62,7 @@ static inline size_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
 /* Progress of a message. */
 struct sm_moved {
 	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
-	uint64_t staged; /* staged: chunks of earlier epochs */
+	uint64_t staged; /* staged: chunks of earlier epochs; spread, first send: chunks in the ring in all epochs */
 	uint32_t moved; /* chunks that this end has moved in this epoch */
 	uint32_t copy; /* recv-reduce: 1 + the copy that it absorbs; 0: none */
 	bool absorbed; /* copy: true if a recv-reduce absorbs it */
@@ -117,6 +118,7 @@ struct sm_msg {
 	uint8_t chosen; /* learned: its way once it is learned, or 0 */
 	uint32_t peer, op;
 	uint32_t chunks, chunk; /* pull, staged: number of chunks of the message, and bytes of each but the last */
+	uint32_t slots; /* staged, spread: number of slots of the ring */
 	uint64_t bytes;
 	struct sm_moved *now;
 	char *mine; /* address of this rank's bytes; NULL if not contiguous, reduced into, or out of reach */
@@ -130,9 +132,11 @@ struct sm_msg {
 	/* last value of started that this view has seen or deduced, which avoids reading the peer's cache line */
 	uint64_t *known;
 	struct sm_slot *slot[2]; /* eager, posted: slots for even and odd epochs */
-	/* send: 1 + the first of the sends with which it shares slots, itself included; 0: it shares none. And position of these slots */
+	/* send: 1 + the first of the sends with which it shares slots, itself included; 0: it shares none. And position of what they share,
+	 * slots or struct sm_spread, in lines from the head */
 	uint32_t shares, cell;
-	char *ring; /* staged: the ring */
+	char *ring; /* staged, spread: the ring */
+	_Atomic uint64_t *produced; /* staged, spread: chunks that the sender has put there in all epochs */
 	struct sm_in *in;
 	struct sm_out *out;
 	const struct sm_desc *other; /* the peer's descriptor of this message, in the peer's block; used while binding */

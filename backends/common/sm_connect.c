@@ -27,55 +27,6 @@ static size_t slot_size(uint64_t bytes)
 #define PREFETCH offsetof(struct sm_head, wanted)
 #define PREFETCH_END (PREFETCH + 4 * SM_LINE)
 
-/* True if two sends, the second of which comes next, can be posted together: they have the same bytes and become ready at the same
- * time. Whatever changes the bytes waits for both. */
-static bool same_send(const struct be_bind *b, uint32_t x, uint32_t y)
-{
-	const struct bin_op *m = &b->ops[x], *n = &b->ops[y];
-	const uint32_t deps = b->dep_at[x + 1] - b->dep_at[x];
-
-	return m->buf[0] == n->buf[0] && m->off[0] == n->off[0] && m->len == n->len && m->exec == n->exec &&
-	       deps == b->dep_at[y + 1] - b->dep_at[y] &&
-	       (!deps || !memcmp(b->deps + b->dep_at[x], b->deps + b->dep_at[y], deps * sizeof *b->deps));
-}
-
-#define POSTED_MIN 3u /* sends that share slots; to two receivers two copies are as fast */
-
-/* Finds the sends that share slots: those that follow each other, and have more bytes than the line of their number holds. */
-static void find_shares(struct sm_bound *s)
-{
-	const struct be_bind *b = &s->b;
-	uint32_t first = 0, last = UINT32_MAX, n = 0;
-
-	for (uint32_t i = 0; i < b->nops; i++) {
-		const uint64_t bytes = b->ops[i].len * b->layout->basic;
-
-		if (!sm_in_memory(s, i) || !bin_sends(b->ops[i].kind))
-			continue;
-		if (last == UINT32_MAX || !same_send(b, last, i)) {
-			first = i;
-			n = 0;
-		}
-		last = i;
-		if (++n < POSTED_MIN || bytes <= SM_LINE - sizeof(struct sm_slot) || bytes > SM_EAGER_MAX)
-			continue;
-		for (uint32_t k = n == POSTED_MIN ? first : i; k <= i; k++)
-			if (sm_in_memory(s, k) && bin_sends(b->ops[k].kind))
-				s->msgs[k].shares = first + 1;
-	}
-}
-
-/* Returns the bytes of the cell of message `op`. */
-static size_t cell_size(const struct sm_bound *s, uint32_t op)
-{
-	const bool send = bin_sends(s->b.ops[op].kind);
-	const uint64_t bytes = s->b.ops[op].len * s->b.layout->basic;
-
-	if (bytes > SM_EAGER_MAX)
-		return send ? sizeof(struct sm_out) : sizeof(struct sm_in);
-	return !send || s->msgs[op].shares == op + 1 ? 2 * slot_size(bytes) : 0;
-}
-
 static int by_channel(const void *a, const void *b)
 {
 	const struct sm_desc *x = a, *y = b;
@@ -93,17 +44,106 @@ static enum sm_source source_of(const struct be_bind *b, const struct bin_op *op
 	return b->buffers[op->buf[0]].heap ? SM_HEAP : SM_PRIVATE;
 }
 
-/* Gives a message its cell, at *cells or after it, and advances *cells. */
-static void place_cell(const struct sm_bound *s, struct sm_desc *e, size_t *cells)
+/* True if two sends, the second of which comes next, can be posted together: they have the same bytes and become ready at the same
+ * time. Whatever changes the bytes waits for both. */
+static bool same_send(const struct be_bind *b, uint32_t x, uint32_t y)
 {
-	const uint32_t shares = s->msgs[e->op].shares, first = shares ? shares - 1 : e->op;
-	uint32_t *cell = &s->msgs[first].cell;
+	const struct bin_op *m = &b->ops[x], *n = &b->ops[y];
+	const uint32_t deps = b->dep_at[x + 1] - b->dep_at[x];
 
-	if (!*cell && cell_size(s, first)) {
-		*cell = (uint32_t)(*cells / SM_LINE); /* a heap has no more lines than fit */
-		*cells += cell_size(s, first);
+	return m->buf[0] == n->buf[0] && m->off[0] == n->off[0] && m->len == n->len && m->exec == n->exec &&
+	       deps == b->dep_at[y + 1] - b->dep_at[y] &&
+	       (!deps || !memcmp(b->deps + b->dep_at[x], b->deps + b->dep_at[y], deps * sizeof *b->deps));
+}
+
+#define SHARERS 3u /* least number of sends that share slots; to two receivers two copies are as fast */
+/* Most bytes of a spread message, whose ring holds all of it, so that no receiver waits for another; and of one where ranks have a core
+ * each: a longer one may be faster by pull, or by a ring for each receiver. */
+#define SPREAD_MAX ((uint64_t)1 << 20)
+#define SPREAD_APART ((uint64_t)32 << 10)
+
+/* True if a message is a send that may share slots with others. Bytes that fit the line of their number are as fast in slots of their
+ * own, and what the receiver can load it reads where it is. */
+static bool may_share(const struct sm_bound *s, uint32_t op, int allowed)
+{
+	const struct be_bind *b = &s->b;
+	const uint64_t bytes = b->ops[op].len * b->layout->basic;
+
+	if (!sm_in_memory(s, op) || !bin_sends(b->ops[op].kind))
+		return false;
+	if (bytes <= SM_EAGER_MAX)
+		return bytes > SM_LINE - sizeof(struct sm_slot);
+	return bytes <= (group_crowded(b->group) ? SPREAD_MAX : SPREAD_APART) && !b->helped &&
+	       source_of(b, &b->ops[op]) != SM_HEAP && allowed != GROUP_DIRECT_ALWAYS &&
+	       !group_same_process(b->group, b->ops[op].peer);
+}
+
+/* Finds the sends that share slots: those that follow each other. */
+static void find_shares(struct sm_bound *s, int allowed)
+{
+	uint32_t first = 0, last = UINT32_MAX, n = 0;
+
+	for (uint32_t i = 0; i < s->b.nops; i++) {
+		if (!may_share(s, i, allowed))
+			continue;
+		if (last == UINT32_MAX || !same_send(&s->b, last, i)) {
+			first = i;
+			n = 0;
+		}
+		last = i;
+		if (++n < SHARERS)
+			continue;
+		for (uint32_t k = n == SHARERS ? first : i; k <= i; k++)
+			if (may_share(s, k, allowed))
+				s->msgs[k].shares = first + 1;
 	}
-	e->cell = s->msgs[e->op].cell = *cell;
+}
+
+/* Returns the bytes of a message's cell. */
+static size_t cell_size(bool send, uint64_t bytes)
+{
+	if (bytes <= SM_EAGER_MAX)
+		return send ? 0 : 2 * slot_size(bytes);
+	return send ? sizeof(struct sm_out) : sizeof(struct sm_in);
+}
+
+/* Returns the bytes of the cell that sends share. */
+static size_t shared_size(uint64_t bytes)
+{
+	return bytes <= SM_EAGER_MAX ? 2 * slot_size(bytes) : sizeof(struct sm_spread);
+}
+
+static void *cell_of(struct sm_head *h, uint32_t cell)
+{
+	return (char *)h + (size_t)cell * SM_LINE;
+}
+
+/* Places n bytes at *at, which it advances. Returns the position in lines, or 0 if there are no bytes. */
+static uint32_t place(size_t *at, size_t n)
+{
+	const size_t here = *at;
+
+	*at += n;
+	return n ? (uint32_t)(here / SM_LINE) : 0; /* a heap has no more lines than fit */
+}
+
+/* Gives a message its cell, and the one that it shares if it has none yet, at *cells. */
+static void place_cells(const struct sm_bound *s, struct sm_desc *e, size_t *cells)
+{
+	const uint32_t shares = s->msgs[e->op].shares;
+	uint32_t *shared = shares ? &s->msgs[shares - 1].cell : NULL;
+
+	if (shared && !*shared)
+		*shared = place(cells, shared_size(e->bytes));
+	e->cell = shared && e->bytes <= SM_EAGER_MAX ? *shared : place(cells, cell_size(e->send, e->bytes));
+	if (!shared)
+		return;
+	s->msgs[e->op].cell = *shared;
+	if (e->bytes <= SM_EAGER_MAX)
+		return;
+	e->spreads = true;
+	e->fine = !group_crowded(s->b.group);
+	((struct sm_out *)cell_of(s->head, e->cell))->spread = *shared;
 }
 
 /* Lists this rank's messages, sorted by channel. Their cells begin at offset `cells` of the block. */
@@ -136,7 +176,7 @@ static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint3
 		e->k = last && last->send == e->send && last->peer == e->peer && last->tag == e->tag ?
 			       last->k + 1 :
 			       0;
-		place_cell(s, e, &cells);
+		place_cells(s, e, &cells);
 	}
 }
 
@@ -219,7 +259,7 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle)
 
 	if (allowed < 0)
 		return allowed;
-	find_shares(s);
+	find_shares(s, allowed);
 	for (uint32_t i = 0; i < b->nops; i++) {
 		uint64_t bytes = b->ops[i].len * b->layout->basic;
 
@@ -233,7 +273,7 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle)
 		if (s->msgs[i].network)
 			continue;
 		large |= bytes > SM_EAGER_MAX;
-		handle->size += cell_size(s, i);
+		handle->size += cell_size(bin_sends(b->ops[i].kind), bytes) + (s->msgs[i].shares == i + 1 ? shared_size(bytes) : 0);
 		n++;
 	}
 	/* The cells of different ranks are staggered. Otherwise two ranks' words would have the same offset in their
@@ -328,19 +368,26 @@ static bool sends_long(const struct sm_bound *s, uint32_t peer)
 	return false;
 }
 
-/* Returns the bytes of a message's chunks. */
-static uint32_t chunk_of(const struct sm_desc *recv)
+/* Returns the bytes of a message's chunks. e: the descriptor that says whether they are fine */
+static uint32_t chunk_of(const struct sm_desc *e)
 {
-	uint32_t chunk = recv->fine ? SM_CHUNK_MIN : SM_CHUNK;
+	uint32_t chunk = e->fine ? SM_CHUNK_MIN : SM_CHUNK;
 
-	while (chunk < SM_CHUNK && chunk * SM_RING < recv->bytes)
+	while (chunk < SM_CHUNK && chunk * SM_RING < e->bytes)
 		chunk *= 2;
 	return chunk;
 }
 
-static size_t ring_bytes(const struct sm_desc *recv)
+static uint32_t count_chunks(const struct sm_desc *e)
 {
-	return SM_RING * sm_slot_bytes(recv->bytes, chunk_of(recv));
+	const uint32_t chunk = chunk_of(e);
+
+	return (uint32_t)((e->bytes + chunk - 1) / chunk);
+}
+
+static size_t ring_bytes(const struct sm_desc *e)
+{
+	return (e->spreads ? count_chunks(e) : SM_RING) * sm_slot_bytes(e->bytes, chunk_of(e));
 }
 
 /* Returns how a message from private memory travels that this rank can read. In slots the sender copies while this rank reads from
@@ -374,7 +421,9 @@ static void choose_mode(const struct sm_bound *s, struct sm_desc *recv, const st
 		recv->direct = sm_can_read(s, recv->peer);
 	/* If the two send to each other, or ranks take turns on a core, more chunks are only more turns. */
 	recv->fine = !group_crowded(s->b.group) && !sends_long(s, recv->peer);
-	if (send->source == SM_HEAP)
+	if (send->spreads)
+		recv->mode = SM_SPREAD;
+	else if (send->source == SM_HEAP)
 		recv->mode = SM_PULL;
 	else
 		recv->mode = send->source == SM_PRIVATE && recv->direct ? mode_of_private(s, recv, room) : SM_STAGED;
@@ -422,11 +471,6 @@ void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 		m->now->location = (struct sm_location){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };
 }
 
-static void *cell_of(struct sm_head *h, const struct sm_desc *e)
-{
-	return (char *)h + (size_t)e->cell * SM_LINE;
-}
-
 void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 {
 	struct sm_msg *m = &s->msgs[mine->op];
@@ -453,14 +497,16 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	s->dispatcher.todo[mine->op].what = m;
 	if (mine->bytes <= SM_EAGER_MAX) {
 		m->cell = mine->cell;
-		m->slot[0] = m->mode == SM_POSTED ? cell_of(sender, send) : cell_of(receiver, recv);
+		m->slot[0] = m->mode == SM_POSTED ? cell_of(sender, send->cell) : cell_of(receiver, recv->cell);
 		m->slot[1] = (struct sm_slot *)(void *)((char *)m->slot[0] + slot_size(mine->bytes));
 		return;
 	}
-	m->chunk = chunk_of(recv);
-	m->chunks = (uint32_t)((mine->bytes + m->chunk - 1) / m->chunk);
-	m->in = cell_of(receiver, recv);
-	m->out = cell_of(sender, send);
+	m->chunk = chunk_of(send->spreads ? send : recv);
+	m->chunks = count_chunks(send->spreads ? send : recv);
+	m->slots = send->spreads ? m->chunks : SM_RING;
+	m->in = cell_of(receiver, recv->cell);
+	m->out = cell_of(sender, send->cell);
+	m->produced = &m->in->produced;
 }
 
 /* Connects either the long messages or the short ones. For long messages the receivers must have chosen before how the
@@ -500,24 +546,36 @@ static int match_entries(struct sm_bound *s)
 	return 0;
 }
 
-/* Allocates rings for the staged messages to this rank. */
+/* Returns where to store the offset of a ring that this rank makes for a message, or NULL if it makes none. */
+static uint64_t *ring_place(const struct sm_bound *s, const struct sm_desc *e)
+{
+	if (e->spreads && s->msgs[e->op].shares == e->op + 1)
+		return &((struct sm_spread *)cell_of(s->head, s->msgs[e->op].cell))->ring;
+	return sm_has_ring(e->mode) ? &((struct sm_in *)cell_of(s->head, e->cell))->ring : NULL;
+}
+
+/* Allocates rings for the staged messages to this rank, and the spread ones from it. */
 static int make_rings(struct sm_bound *s)
 {
+	const struct sm_desc *descs = s->head->descs;
 	size_t total = 0;
 	uint64_t off;
 
 	for (uint32_t i = 0; i < s->head->ndescs; i++)
-		total += sm_has_ring(s->head->descs[i].mode) ? ring_bytes(&s->head->descs[i]) : 0;
+		total += ring_place(s, &descs[i]) ? ring_bytes(&descs[i]) : 0;
 	if (!total)
 		return 0;
 	s->rings = group_alloc_raw(s->b.group, total, &off);
 	if (!s->rings)
 		return group_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
-	for (uint32_t i = 0; i < s->head->ndescs; i++)
-		if (sm_has_ring(s->head->descs[i].mode)) {
-			((struct sm_in *)cell_of(s->head, &s->head->descs[i]))->ring = off;
-			off += ring_bytes(&s->head->descs[i]);
-		}
+	for (uint32_t i = 0; i < s->head->ndescs; i++) {
+		uint64_t *place = ring_place(s, &descs[i]);
+
+		if (!place)
+			continue;
+		*place = off;
+		off += ring_bytes(&descs[i]);
+	}
 	return 0;
 }
 
@@ -526,11 +584,20 @@ bool sm_reach_rings(struct sm_bound *s)
 	for (uint32_t i = 0; i < s->head->ndescs; i++) {
 		const struct sm_desc *mine = &s->head->descs[i];
 		struct sm_msg *m = &s->msgs[mine->op];
+		const bool spreads = m->mode == SM_SPREAD;
+		const uint32_t at = mine->send == spreads ? s->b.rank : mine->peer; /* whose heap has the ring */
+		uint64_t off;
 
-		if (!sm_has_ring(m->mode))
+		if (!sm_has_ring(m->mode) && !spreads)
 			continue;
-		m->ring = group_peer(s->b.group, mine->send ? mine->peer : s->b.rank, m->in->ring,
-				     SM_RING * sm_slot_bytes(m->bytes, m->chunk));
+		off = m->in->ring;
+		if (spreads) {
+			struct sm_spread *shared = cell_of(mine->send ? s->head : s->peers[mine->peer], m->out->spread);
+
+			off = shared->ring;
+			m->produced = &shared->produced;
+		}
+		m->ring = group_peer(s->b.group, at, off, m->slots * sm_slot_bytes(m->bytes, m->chunk));
 		if (!m->ring) {
 			group_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
 			return false;

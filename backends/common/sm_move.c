@@ -136,13 +136,22 @@ static int send_eager(struct dispatcher *e, void *what)
 	return m->bytes ? send_bytes(s, m) : announce_slot(s, m);
 }
 
-/* True if all receivers of this send and of those that share its slots have made room. */
+/* Returns the next of the sends that share slots with this one, itself included; after NULL the first, and NULL after the last. */
+static const struct sm_msg *next_sharer(const struct sm_bound *s, const struct sm_msg *m, const struct sm_desc **at)
+{
+	for (*at = *at ? *at : s->head->descs + s->head->ndescs; (*at)-- > s->head->descs && (*at)->send;)
+		if (s->msgs[(*at)->op].cell == m->cell)
+			return &s->msgs[(*at)->op];
+	return NULL;
+}
+
+/* True if all receivers of the sends that share slots have made room. */
 static bool all_have_credit(const struct sm_bound *s, const struct sm_msg *m)
 {
-	const struct sm_desc *e = s->head->descs + s->head->ndescs;
+	const struct sm_desc *at = NULL;
 
-	while (e-- > s->head->descs && e->send)
-		if (e->cell == m->cell && !has_credit(s, &s->msgs[e->op]))
+	for (const struct sm_msg *x; (x = next_sharer(s, m, &at));)
+		if (!has_credit(s, &s->msgs[x->op]))
 			return false;
 	return true;
 }
@@ -193,13 +202,13 @@ static int send_staged(struct dispatcher *e, void *what)
 	while (m->now->moved < m->chunks) {
 		uint64_t n = m->now->staged + m->now->moved; /* chunks before this one, in all epochs */
 
-		if (n >= atomic_load_explicit(&m->out->consumed, memory_order_acquire) + SM_RING)
+		if (n >= atomic_load_explicit(&m->out->consumed, memory_order_acquire) + m->slots)
 			return 0;
 		pack_message(s, m, (uint64_t)m->now->moved * m->chunk, chunk_bytes(m, m->now->moved),
-			     m->ring + n % SM_RING * slot);
+			     m->ring + n % m->slots * slot);
 		m->now->moved++;
 		/* Makes the chunk visible before its number; pairs with the load in recv_staged. */
-		atomic_store_explicit(&m->in->produced, n + 1, memory_order_release);
+		atomic_store_explicit(m->produced, n + 1, memory_order_release);
 		be_ring(m->bells);
 	}
 	m->now->staged += m->chunks;
@@ -215,16 +224,55 @@ static int recv_staged(struct dispatcher *e, void *what)
 	while (m->now->moved < m->chunks) {
 		uint64_t n = m->now->staged + m->now->moved;
 
-		if (atomic_load_explicit(&m->in->produced, memory_order_acquire) <= n)
+		if (atomic_load_explicit(m->produced, memory_order_acquire) <= n)
 			return 0;
 		unpack_message(s, m, (uint64_t)m->now->moved * m->chunk, chunk_bytes(m, m->now->moved),
-			       m->ring + n % SM_RING * slot);
+			       m->ring + n % m->slots * slot);
 		m->now->moved++;
 		/* The slot has been read before the sender may reuse it; pairs with the load in send_staged. */
 		atomic_store_explicit(&m->out->consumed, n + 1, memory_order_release);
 		be_ring(m->bells);
 	}
 	m->now->staged += m->chunks;
+	return 1;
+}
+
+/* Returns how many chunks in the ring that sends share all receivers have read. */
+static uint64_t all_consumed(const struct sm_bound *s, const struct sm_msg *m)
+{
+	const struct sm_desc *at = NULL;
+	uint64_t least = UINT64_MAX;
+
+	for (const struct sm_msg *x; (x = next_sharer(s, m, &at));) {
+		const uint64_t n = atomic_load_explicit(&x->out->consumed, memory_order_acquire);
+
+		least = n < least ? n : least;
+	}
+	return least;
+}
+
+/* Any of the sends puts chunks into the ring, for all of them. */
+static int send_spread(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = &s->msgs[((const struct sm_msg *)what)->shares - 1];
+	const size_t slot = sm_slot_bytes(m->bytes, m->chunk);
+	const uint64_t before = (s->epoch - 1) * m->chunks; /* chunks of earlier epochs */
+	uint64_t consumed = 0;
+
+	if (!all_have_credit(s, m))
+		return 0;
+	for (uint64_t n; (n = m->now->staged) < before + m->chunks; m->now->staged++) {
+		const struct sm_desc *at = NULL;
+
+		if (n >= consumed + m->slots && n >= (consumed = all_consumed(s, m)) + m->slots)
+			return 0;
+		pack_message(s, m, (n - before) * m->chunk, chunk_bytes(m, n - before), m->ring + n % m->slots * slot);
+		/* Makes the chunk visible before its number; pairs with the load in recv_staged. */
+		atomic_store_explicit(m->produced, n + 1, memory_order_release);
+		for (const struct sm_msg *x; (x = next_sharer(s, m, &at));)
+			be_ring(x->bells);
+	}
 	return 1;
 }
 
@@ -607,6 +655,13 @@ static int recv_learned(struct dispatcher *e, void *what)
 
 /* ---- the table ---- */
 
+static int send_spread_issue(struct dispatcher *e, void *what)
+{
+	const struct sm_msg *m = what;
+
+	return sm_is_long(sm_of(e), m->op) ? 0 : send_spread(e, what);
+}
+
 static int send_staged_issue(struct dispatcher *e, void *what)
 {
 	struct sm_msg *m = what;
@@ -663,6 +718,7 @@ const struct dispatch_how sm_how_send[SM_MODES] = {
 	[SM_POSTED] = { send_posted, send_posted },
 	[SM_PULL] = { send_pull_issue, send_pull },
 	[SM_STAGED] = { send_staged_issue, send_staged },
+	[SM_SPREAD] = { send_spread_issue, send_spread },
 	[SM_LEARNED] = { send_learned_issue, send_learned },
 };
 const struct dispatch_how sm_how_recv[SM_MODES] = {
@@ -670,6 +726,7 @@ const struct dispatch_how sm_how_recv[SM_MODES] = {
 	[SM_POSTED] = { recv_eager, recv_eager },
 	[SM_PULL] = { recv_pull_issue, recv_pull },
 	[SM_STAGED] = { recv_staged_issue, recv_staged },
+	[SM_SPREAD] = { recv_staged_issue, recv_staged },
 	[SM_LEARNED] = { recv_learned_issue, recv_learned },
 };
 

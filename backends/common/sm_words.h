@@ -9,10 +9,10 @@
 
 #define SM_LINE 64u
 
-/* posted: as eager, but several sends share the slots; learned: pull or staged, whichever turns out to be faster */
-enum sm_mode { SM_EAGER, SM_POSTED, SM_PULL, SM_STAGED, SM_LEARNED, SM_MODES };
+/* posted, spread: as eager and staged, but several sends share the slots; learned: pull or staged, whichever turns out to be faster */
+enum sm_mode { SM_EAGER, SM_POSTED, SM_PULL, SM_STAGED, SM_SPREAD, SM_LEARNED, SM_MODES };
 
-/* True if messages of that mode may go through a ring. */
+/* True if messages of that mode may go through a ring of their receiver's. */
 static inline bool sm_has_ring(uint8_t mode)
 {
 	return mode == SM_STAGED || mode == SM_LEARNED;
@@ -34,7 +34,10 @@ struct sm_desc {
 	/* Of a recv, once its rank has chosen: */
 	uint8_t mode; /* enum sm_mode */
 	bool direct : 1; /* true if the sender's private memory can be read */
-	bool fine : 1; /* true if it goes in so small chunks that the ring just holds it, for the receiver to have the first soon */
+	/* Of a recv, but of a spread message's send: true if it goes in so small chunks that the ring just holds it, for the receiver to
+	 * have the first soon */
+	bool fine : 1;
+	bool spreads : 1; /* of a send: true if the message goes through a ring that several sends share */
 };
 
 struct sm_head {
@@ -77,6 +80,12 @@ struct sm_in {
 	_Atomic uint64_t produced; /* staged: chunks in all epochs */
 };
 
+/* The words of a ring that several sends share, in the sender's block. */
+struct sm_spread {
+	_Alignas(SM_LINE) _Atomic uint64_t produced; /* chunks in all epochs */
+	uint64_t ring; /* offset of the ring in the sender's heap */
+};
+
 /* What the receiver tells a sender that is to copy as well. */
 struct sm_invitation {
 	_Alignas(SM_LINE) _Atomic uint64_t epoch;
@@ -88,8 +97,9 @@ struct sm_invitation {
 /* The words of a long message in the sender's block. The receiver writes them. */
 struct sm_out {
 	_Alignas(SM_LINE) _Atomic uint64_t done; /* pull: the epoch whose bytes were read */
-	_Atomic uint64_t consumed; /* staged: chunks in all epochs */
+	_Atomic uint64_t consumed; /* staged, spread: chunks in all epochs */
 	_Atomic uint64_t way; /* learned: SM_PULL or SM_STAGED, once the receiver has chosen */
+	uint32_t spread; /* spread, written by the sender: position of the struct sm_spread, in lines from the sender's head */
 	struct sm_invitation invited[2]; /* pull: of even and odd epochs, because the sender may be one epoch behind */
 	/* pull: chunks claimed by either end in all epochs; both ends write it */
 	_Alignas(SM_LINE) _Atomic uint64_t taken;

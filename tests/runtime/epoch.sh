@@ -49,5 +49,6 @@ for s in bcast_linear allreduce_linear scan_linear; do
 	for kind in $KINDS; do
 		RANKS=5 soak posted schedules/$s.goal --ranks "$kind" --iters $((STARTS / 3)) --count 8,200
 	done
+	RANKS=5 soak spread schedules/$s.goal --iters $((STARTS / 30)) --count 700,5000,60000 --memory private
 done
 finish

@@ -30,7 +30,7 @@
  *      KIND   EAGER, RENDEZVOUS, SHARED, STAGED or LEARNED: how a message travels. LEARNED: the first epoch as STAGED, the
  *             second as RENDEZVOUS, the later ones as the receiver chooses in the second, before it says `done`
  *      NC     chunks of a STAGED (3 if not given), SHARED or LEARNED message (2)
- *      POSTED EAGER, TREE: both messages share the slots, which the first send fills
+ *      POSTED EAGER, STAGED, both with TREE: the messages share the slots, which the first send fills
  *      EPOCHS 3 if not given
  *
  * Properties.  Each has a name, which stands in the assertion and so in what pan prints:
@@ -49,6 +49,7 @@
  *      NO_CREDIT      EAGER, STAGED, LEARNED  the send does not look at the receiver's `started`
  *      ONE_SLOT       EAGER               one slot instead of two
  *      OWN_CREDIT     EAGER, POSTED       the first send looks at the `started` of its own receiver only
+ *      OWN_RING       STAGED, POSTED      the first send looks at the `consumed` of its own receiver only
  *      NO_DONE        RENDEZVOUS, SHARED  the send completes without waiting for `done`
  *      NO_INVITATION  SHARED              the sender copies before it sees `invited`
  *      ONE_INVITATION SHARED              one place for invitations instead of two
@@ -152,8 +153,9 @@
     || (defined(NO_INVITATION) || defined(ONE_INVITATION) || defined(NO_HELPED) || defined(TORN_CLAIM) || defined(RELAXED_HELP)) && KIND != SHARED
 #error "this mutant does not apply to this KIND"
 #endif
-#if defined(POSTED) && (KIND != EAGER || TOPO != TREE) || defined(OWN_CREDIT) && !defined(POSTED)
-#error "POSTED is for EAGER and TREE, OWN_CREDIT for POSTED"
+#if defined(POSTED) && (KIND != EAGER && KIND != STAGED || TOPO != TREE) || (defined(OWN_CREDIT) || defined(OWN_RING)) && !defined(POSTED) \
+    || defined(OWN_CREDIT) && KIND != EAGER || defined(OWN_RING) && KIND != STAGED
+#error "POSTED is for EAGER or STAGED with TREE, OWN_CREDIT and OWN_RING for POSTED"
 #endif
 
 /* Chunk k (1 .. NC) of epoch e, counted over all epochs from 1.  It is also what the two cells of
@@ -290,14 +292,16 @@ Message msg[MESSAGES];
 #define ARRIVED  (msg[m].avail == e)
 #define RELEASE  msg[m].done = e
 #else
-#define PUBLISH  msg[m].produced = COUNT(e, k)
-#define ARRIVED  (msg[m].produced >= COUNT(e, k))
+#define PUBLISH  msg[HOME(m)].produced = COUNT(e, k)
+#define ARRIVED  (msg[HOME(m)].produced >= COUNT(e, k))
 #define RELEASE  msg[m].consumed = COUNT(e, k)
 #endif
 
 /* The room for chunk k in the ring.  (The credit alone would do if 2*NC <= D.) */
 #ifdef NO_RING
 #define ROOM  true
+#elif defined(POSTED) && !defined(OWN_RING)
+#define ROOM  (msg[0].consumed >= COUNT(e, k) - SLOTS && msg[1].consumed >= COUNT(e, k) - SLOTS)
 #else
 #define ROOM  (msg[m].consumed >= COUNT(e, k) - SLOTS)
 #endif
@@ -402,7 +406,7 @@ proctype send(byte m)
 #ifdef POSTED
     if
     :: m == 0 -> CREDIT
-    :: else -> ARRIVED; k = NC + 1      /* one send has put the bytes there for both, and no other rank has to see that */
+    :: else -> k = NC; ARRIVED; k++     /* one send has put the bytes there for both, and no other rank has to see that */
     fi;
 #else
     CREDIT;

@@ -204,6 +204,11 @@ verify posted none $posted
 verify posted-reach AHEAD,END $posted -DREACH
 verify posted-OWN_CREDIT DATA,DEADLOCK,PEERS $posted -DOWN_CREDIT
 verify posted-ONE_SLOT DATA,DEADLOCK $posted -DONE_SLOT
+spread="-DTOPO=TREE -DKIND=STAGED -DPOSTED"
+verify spread-nc1 none $spread -DNC=1
+verify spread-nc2 none $spread -DNC=2
+verify spread-nc2-OWN_RING DATA $spread -DNC=2 -DEPOCHS=2 -DOWN_RING
+verify spread-nc2-reach AHEAD,END $spread -DNC=2 -DREACH
 
 # Two ringers and a sleeper, a ringer and two sleepers. What is not done in the order that it needs to be loses a wake-up;
 # where `count` says nothing, wakes are paid for that nobody needs.
