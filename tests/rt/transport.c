@@ -159,19 +159,29 @@ static void take_packet(struct post *p, int from, struct ring *r)
 	*last = e;
 }
 
-/* Puts a send's packet into the ring, after those of earlier sends to the same rank. */
-static void try_send(struct post *p, struct message *x)
+/* Puts a send's packet into the ring. Returns false if it is full. No earlier send to the same rank is queued. */
+static bool try_send(struct post *p, struct message *x)
 {
 	const bool wants = x->sync || x->bytes > EAGER;
 
-	for (struct message *y = p->queued; y != x; y = y->next)
-		if (!y->recv && y->peer == x->peer)
-			return;
 	if (!put_packet(p, x->peer,
 			&(struct packet){ .tag = x->tag, .bytes = (uint32_t)x->bytes, .sync = wants ? (uintptr_t)x : 0 }, x->buf))
-		return;
+		return false;
 	x->waits = wants;
 	drop(p, x);
+	return true;
+}
+
+/* Tries the queued sends, those to one rank in their order. */
+static void send_queued(struct post *p)
+{
+	bool full[TEAM_MAX] = { false };
+
+	for (struct message *x = p->queued, *next; x; x = next) {
+		next = x->next;
+		if (!x->recv && !full[x->peer])
+			full[x->peer] = !try_send(p, x);
+	}
 }
 
 static void progress(struct post *p)
@@ -182,11 +192,7 @@ static void progress(struct post *p)
 		while (atomic_load(&r->put) != atomic_load(&r->taken) && rand_r(&p->seed) % 4)
 			take_packet(p, from, r);
 	}
-	for (struct message *x = p->queued, *next; x; x = next) {
-		next = x->next;
-		if (!x->recv)
-			try_send(p, x);
-	}
+	send_queued(p);
 }
 
 /* ---- the functions of the transport ---- */
@@ -244,7 +250,7 @@ static int start(void *state, void *message)
 	if (x->recv)
 		look_back(p, x);
 	else
-		try_send(p, x);
+		send_queued(p);
 	pthread_mutex_unlock(&p->lock);
 	return 0;
 }
