@@ -50,6 +50,7 @@ struct post {
 	struct ring *rings; /* from each rank to each other */
 	struct message *queued; /* started, in order */
 	struct early *early;
+	bool stashed; /* there may be recvs for packets in `early` */
 	unsigned seed;
 	bool threads; /* any thread may call */
 };
@@ -104,10 +105,47 @@ static bool put_packet(struct post *p, int to, const struct packet *k, const voi
 	return true;
 }
 
+/* Takes a packet out of a ring: an answer has its effect, and another packet is returned. */
+static struct early *read_packet(int from, struct ring *r)
+{
+	const uint64_t at = atomic_load(&r->taken);
+	struct packet k;
+	struct early *e;
+
+	copy_out(r, at, &k, sizeof k);
+	e = malloc(sizeof *e + k.bytes);
+	need(e, "no memory");
+	*e = (struct early){ .p = k, .from = from };
+	copy_out(r, at + sizeof k, e->bytes, k.bytes);
+	atomic_store(&r->taken, at + sizeof k + k.bytes);
+	if (!k.answer)
+		return e;
+	((struct message *)(uintptr_t)k.sync)->waits = false;
+	free(e);
+	return NULL;
+}
+
+static void keep(struct post *p, struct early *e)
+{
+	struct early **last = &p->early;
+
+	while (*last)
+		last = &(*last)->next;
+	*last = e;
+}
+
+/* If there is no room, the other rank may wait for room for its answers, too: so this one takes what has come. */
 static void answer(struct post *p, int to, uint64_t message)
 {
-	while (message && !put_packet(p, to, &(struct packet){ .sync = message, .answer = true }, NULL))
-		;
+	while (message && !put_packet(p, to, &(struct packet){ .sync = message, .answer = true }, NULL)) {
+		struct ring *r = ring_to(p, to, p->m->rank);
+		struct early *e = atomic_load(&r->put) != atomic_load(&r->taken) ? read_packet(to, r) : NULL;
+
+		if (!e)
+			continue;
+		keep(p, e);
+		p->stashed = true;
+	}
 }
 
 static void drop(struct post *p, struct message *x)
@@ -136,27 +174,33 @@ static bool deliver(struct post *p, int from, const struct packet *k, const char
 	return false;
 }
 
+/* Gives the packets that were taken while their recvs had been started to these. */
+static void deliver_stashed(struct post *p)
+{
+	while (p->stashed) {
+		p->stashed = false;
+		for (struct early *e, **at = &p->early; (e = *at);) {
+			if (!deliver(p, e->from, &e->p, e->bytes)) { /* may take more, which come behind */
+				at = &e->next;
+				continue;
+			}
+			*at = e->next;
+			free(e);
+		}
+	}
+}
+
 static void take_packet(struct post *p, int from, struct ring *r)
 {
-	const uint64_t at = atomic_load(&r->taken);
-	struct early *e, **last = &p->early;
-	struct packet k;
+	struct early *e = read_packet(from, r);
 
-	copy_out(r, at, &k, sizeof k);
-	e = malloc(sizeof *e + k.bytes);
-	need(e, "no memory");
-	*e = (struct early){ .p = k, .from = from };
-	copy_out(r, at + sizeof k, e->bytes, k.bytes);
-	atomic_store(&r->taken, at + sizeof k + k.bytes);
-	if (k.answer)
-		((struct message *)(uintptr_t)k.sync)->waits = false;
-	if (k.answer || deliver(p, from, &k, e->bytes)) {
-		free(e);
+	if (!e)
 		return;
-	}
-	while (*last)
-		last = &(*last)->next;
-	*last = e;
+	if (deliver(p, from, &e->p, e->bytes))
+		free(e);
+	else
+		keep(p, e);
+	deliver_stashed(p); /* before a later packet is delivered */
 }
 
 /* Puts a send's packet into the ring. Returns false if it is full. No earlier send to the same rank is queued. */
@@ -232,8 +276,9 @@ static void look_back(struct post *p, struct message *x)
 		deliver(p, e->from, &e->p, e->bytes);
 		*at = e->next;
 		free(e);
-		return;
+		break;
 	}
+	deliver_stashed(p);
 }
 
 static int start(void *state, void *message)
