@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages between ranks that share memory. The shm backend sends all its messages so, other backends those within a
- * node. sm_run.c has the operations on a request, sm_ops.c runs the ops of one rank alone, sm_connect.c finds the two
- * ends of each message, and sm_move.c moves messages.
+ * node. sm_run.c has the operations on a request, sm_ops.c runs the ops of one rank alone, sm_publish.c tells the other
+ * ranks of the messages, sm_connect.c finds the two ends of each, and sm_move.c moves them.
  *
  * Each rank has one block (struct sm_head) per request in its heap. The rank publishes its messages there, so that the
  * two ends of a channel find each other at bind time. The block also holds the words that peers write:
  *
  *   eager    The sender stores payload and sequence number into slot epoch & 1 of the receiver. It may do so once the
  *            receiver has started epoch - 1 (the credit), because the slot is free then.
- *   posted   As eager, but the slots are in the sender's block, and shared by sends of the same bytes to several ranks: the sender
- *            copies once, when all receivers have started epoch - 1.
  *   pull     The sender announces the epoch and the location of its bytes. The receiver copies them, by load or by
  *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy or reduce
  *            chunks of a long message if the sender can access the receiver's buffers; bytes that are only stored it writes by
  *            process_vm_writev, too. The receiver invites it: to copy once the recv is issued, to reduce once it begins itself.
  *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's
  *            bytes, and where two copies at once take less time than one by process_vm_readv (choose_mode).
- *   spread   As staged, but the ring is in the sender's heap, and shared by sends of the same bytes to several ranks.
  *   learned  Pull or staged: both are tried in the first epochs, and the receiver then chooses the faster one.
+ *   multicast, eager or staged: sends of the same bytes to several ranks share slots, which are in the sender's block or heap. The
+ *            sender copies once, when all receivers have made room. A ring that is shared holds the whole message, so that no
+ *            receiver waits until another has read.
  *
  * Every word but two has one writer, and all words only grow. So no word is reset, and no arrival of the next epoch is
  * lost. tests/spin/epoch.pml is the Promela program of these protocols. After each store that another rank may be
@@ -62,7 +62,7 @@ static inline size_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
 /* Progress of a message. */
 struct sm_moved {
 	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
-	uint64_t staged; /* staged: chunks of earlier epochs; spread, first send: chunks in the ring in all epochs */
+	uint64_t staged; /* staged: chunks of earlier epochs; multicast, first send: chunks in the ring in all epochs */
 	uint32_t moved; /* chunks that this end has moved in this epoch */
 	uint32_t copy; /* recv-reduce: 1 + the copy that it absorbs; 0: none */
 	bool absorbed; /* copy: true if a recv-reduce absorbs it */
@@ -118,7 +118,7 @@ struct sm_msg {
 	uint8_t chosen; /* learned: its way once it is learned, or 0 */
 	uint32_t peer, op;
 	uint32_t chunks, chunk; /* pull, staged: number of chunks of the message, and bytes of each but the last */
-	uint32_t slots; /* staged, spread: number of slots of the ring */
+	uint32_t slots; /* staged: number of slots of the ring */
 	uint64_t bytes;
 	struct sm_moved *now;
 	char *mine; /* address of this rank's bytes; NULL if not contiguous, reduced into, or out of reach */
@@ -131,12 +131,12 @@ struct sm_msg {
 	_Atomic uint64_t *started; /* the peer's sm_head.started */
 	/* last value of started that this view has seen or deduced, which avoids reading the peer's cache line */
 	uint64_t *known;
-	struct sm_slot *slot[2]; /* eager, posted: slots for even and odd epochs */
-	/* send: 1 + the first of the sends with which it shares slots, itself included; 0: it shares none. And position of what they share,
-	 * slots or struct sm_spread, in lines from the head */
+	struct sm_slot *slot[2]; /* eager: slots for even and odd epochs */
+	/* multicast, send: 1 + the first of the sends that share the slots; and position of the slots, or of the struct sm_multicast, in
+	 * lines from the head. Otherwise 0 */
 	uint32_t shares, cell;
-	char *ring; /* staged, spread: the ring */
-	_Atomic uint64_t *produced; /* staged, spread: chunks that the sender has put there in all epochs */
+	char *ring; /* staged: the ring */
+	_Atomic uint64_t *produced; /* staged: chunks that the sender has put there in all epochs */
 	struct sm_in *in;
 	struct sm_out *out;
 	const struct sm_desc *other; /* the peer's descriptor of this message, in the peer's block; used while binding */
@@ -263,7 +263,7 @@ bool sm_can_read(const struct sm_bound *s, uint32_t peer);
 /* The join operation of be_ops. */
 void sm_join(struct be_bound *bound);
 
-/* ---- sm_connect.c ---- */
+/* ---- sm_publish.c ---- */
 
 /* Lays out the shared state of a request with `ndescs` messages: sets the offsets in *sh, and returns the size of the state
  * with everything that follows it. */
@@ -272,6 +272,11 @@ size_t sm_lay_out(const struct be_bind *b, uint32_t ndescs, struct sm_shared *sh
 void sm_share(struct sm_bound *s, struct sm_shared *sh);
 /* Makes this rank's block, and its handle for the peers. */
 int sm_publish(struct sm_bound *s, struct be_handle *handle);
+/* Compares two descriptors: their order in a block. */
+int sm_by_channel(const void *a, const void *b);
+
+/* ---- sm_connect.c ---- */
+
 /* Connects this rank's messages to those of its peers. Collective; parameters and result are as of bind in be_ops. */
 int sm_connect(struct sm_bound *s, uint32_t views, int err);
 /* Connects one message, whose other end has been found. */

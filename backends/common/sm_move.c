@@ -157,7 +157,7 @@ static bool all_have_credit(const struct sm_bound *s, const struct sm_msg *m)
 }
 
 /* Of the sends that share slots, the first to come here copies the bytes. */
-static int send_posted(struct dispatcher *e, void *what)
+static int send_eager_multicast(struct dispatcher *e, void *what)
 {
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
@@ -252,7 +252,7 @@ static uint64_t all_consumed(const struct sm_bound *s, const struct sm_msg *m)
 }
 
 /* Any of the sends puts chunks into the ring, for all of them. */
-static int send_spread(struct dispatcher *e, void *what)
+static int send_staged_multicast(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = &s->msgs[((const struct sm_msg *)what)->shares - 1];
@@ -655,11 +655,11 @@ static int recv_learned(struct dispatcher *e, void *what)
 
 /* ---- the table ---- */
 
-static int send_spread_issue(struct dispatcher *e, void *what)
+static int send_staged_multicast_issue(struct dispatcher *e, void *what)
 {
 	const struct sm_msg *m = what;
 
-	return sm_is_long(sm_of(e), m->op) ? 0 : send_spread(e, what);
+	return sm_is_long(sm_of(e), m->op) ? 0 : send_staged_multicast(e, what);
 }
 
 static int send_staged_issue(struct dispatcher *e, void *what)
@@ -715,18 +715,18 @@ static int recv_learned_issue(struct dispatcher *e, void *what)
 
 const struct dispatch_how sm_how_send[SM_MODES] = {
 	[SM_EAGER] = { send_eager, send_eager },
-	[SM_POSTED] = { send_posted, send_posted },
+	[SM_EAGER_MULTICAST] = { send_eager_multicast, send_eager_multicast },
 	[SM_PULL] = { send_pull_issue, send_pull },
 	[SM_STAGED] = { send_staged_issue, send_staged },
-	[SM_SPREAD] = { send_spread_issue, send_spread },
+	[SM_STAGED_MULTICAST] = { send_staged_multicast_issue, send_staged_multicast },
 	[SM_LEARNED] = { send_learned_issue, send_learned },
 };
 const struct dispatch_how sm_how_recv[SM_MODES] = {
 	[SM_EAGER] = { recv_eager, recv_eager },
-	[SM_POSTED] = { recv_eager, recv_eager },
+	[SM_EAGER_MULTICAST] = { recv_eager, recv_eager },
 	[SM_PULL] = { recv_pull_issue, recv_pull },
 	[SM_STAGED] = { recv_staged_issue, recv_staged },
-	[SM_SPREAD] = { recv_staged_issue, recv_staged },
+	[SM_STAGED_MULTICAST] = { recv_staged_issue, recv_staged },
 	[SM_LEARNED] = { recv_learned_issue, recv_learned },
 };
 
@@ -737,7 +737,7 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
 
 	if (!sm_in_memory(s, op))
 		return NULL;
-	if (m->way <= SM_POSTED && recv)
+	if (m->way <= SM_EAGER_MULTICAST && recv)
 		return &m->slot[s->epoch & 1]->seq;
 	if (m->way == SM_PULL && recv && !m->now->begun)
 		return &m->in->avail;

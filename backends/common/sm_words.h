@@ -4,13 +4,14 @@
 #define BACKENDS_COMMON_SM_WORDS_H
 
 #include "backends/backend.h"
+#include "util/align.h"
 
 #include <stdatomic.h>
 
 #define SM_LINE 64u
 
-/* posted, spread: as eager and staged, but several sends share the slots; learned: pull or staged, whichever turns out to be faster */
-enum sm_mode { SM_EAGER, SM_POSTED, SM_PULL, SM_STAGED, SM_SPREAD, SM_LEARNED, SM_MODES };
+/* multicast: several sends share the slots; learned: pull or staged, whichever turns out to be faster */
+enum sm_mode { SM_EAGER, SM_EAGER_MULTICAST, SM_PULL, SM_STAGED, SM_STAGED_MULTICAST, SM_LEARNED, SM_MODES };
 
 /* True if messages of that mode may go through a ring of their receiver's. */
 static inline bool sm_has_ring(uint8_t mode)
@@ -27,17 +28,17 @@ struct sm_desc {
 	uint32_t peer, tag, k; /* k: number of the message in its channel */
 	uint32_t op;
 	uint64_t bytes;
-	/* Position in lines from this rank's head: of the words that the peer writes, or of the slots of a posted send; 0: there are none */
+	/* Position in lines from this rank's head: of the words that the peer writes, or of the slots of an eager multicast; 0: there are none */
 	uint32_t cell;
 	uint8_t send;
 	uint8_t source; /* enum sm_source */
 	/* Of a recv, once its rank has chosen: */
 	uint8_t mode; /* enum sm_mode */
 	bool direct : 1; /* true if the sender's private memory can be read */
-	/* Of a recv, but of a spread message's send: true if it goes in so small chunks that the ring just holds it, for the receiver to
-	 * have the first soon */
+	/* Of a recv, but of a staged multicast's send: true if it goes in so small chunks that the ring just holds it, for the receiver
+	 * to have the first soon */
 	bool fine : 1;
-	bool spreads : 1; /* of a send: true if the message goes through a ring that several sends share */
+	bool multicast : 1; /* of a send: true if it shares its slots with others */
 };
 
 struct sm_head {
@@ -64,11 +65,23 @@ struct sm_location {
 	uint64_t heap; /* offset in the rank's heap, plus 1; 0 if the bytes are in private memory */
 };
 
-/* Slot of an eager message in the receiver's block, or of posted ones in the sender's. The payload shares the number's cache line. */
+/* Slot of an eager message in the receiver's block, or of a multicast in the sender's. The payload shares the number's cache line. */
 struct sm_slot {
 	_Alignas(8) _Atomic uint64_t seq;
 	char payload[];
 };
+
+/* Returns the bytes of a slot for an eager message. */
+static inline size_t sm_eager_bytes(uint64_t bytes)
+{
+	return align_up(sizeof(struct sm_slot) + bytes, SM_LINE);
+}
+
+/* Returns the address of what lies at a position in lines from a head. */
+static inline void *sm_cell(struct sm_head *h, uint32_t cell)
+{
+	return (char *)h + (size_t)cell * SM_LINE;
+}
 
 /* The words of a long message in the receiver's block. The sender writes them, except `ring`, which the receiver writes. */
 struct sm_in {
@@ -80,8 +93,8 @@ struct sm_in {
 	_Atomic uint64_t produced; /* staged: chunks in all epochs */
 };
 
-/* The words of a ring that several sends share, in the sender's block. */
-struct sm_spread {
+/* The words of a staged multicast, in the sender's block. */
+struct sm_multicast {
 	_Alignas(SM_LINE) _Atomic uint64_t produced; /* chunks in all epochs */
 	uint64_t ring; /* offset of the ring in the sender's heap */
 };
@@ -97,9 +110,9 @@ struct sm_invitation {
 /* The words of a long message in the sender's block. The receiver writes them. */
 struct sm_out {
 	_Alignas(SM_LINE) _Atomic uint64_t done; /* pull: the epoch whose bytes were read */
-	_Atomic uint64_t consumed; /* staged, spread: chunks in all epochs */
+	_Atomic uint64_t consumed; /* staged: chunks in all epochs */
 	_Atomic uint64_t way; /* learned: SM_PULL or SM_STAGED, once the receiver has chosen */
-	uint32_t spread; /* spread, written by the sender: position of the struct sm_spread, in lines from the sender's head */
+	uint32_t multicast; /* written by the sender: position of the struct sm_multicast, in lines from its head; or 0 */
 	struct sm_invitation invited[2]; /* pull: of even and odd epochs, because the sender may be one epoch behind */
 	/* pull: chunks claimed by either end in all epochs; both ends write it */
 	_Alignas(SM_LINE) _Atomic uint64_t taken;

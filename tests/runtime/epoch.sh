@@ -47,8 +47,8 @@ done
 # Sends of the same bytes to three and more ranks share slots.
 for s in bcast_linear allreduce_linear scan_linear; do
 	for kind in $KINDS; do
-		RANKS=5 soak posted schedules/$s.goal --ranks "$kind" --iters $((STARTS / 3)) --count 8,200
+		RANKS=5 soak multicast schedules/$s.goal --ranks "$kind" --iters $((STARTS / 3)) --count 8,200
 	done
-	RANKS=5 soak spread schedules/$s.goal --iters $((STARTS / 30)) --count 700,5000,60000 --memory private
+	RANKS=5 soak multicast.private schedules/$s.goal --iters $((STARTS / 30)) --count 700,5000,60000 --memory private
 done
 finish

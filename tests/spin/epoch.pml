@@ -30,7 +30,7 @@
  *      KIND   EAGER, RENDEZVOUS, SHARED, STAGED or LEARNED: how a message travels. LEARNED: the first epoch as STAGED, the
  *             second as RENDEZVOUS, the later ones as the receiver chooses in the second, before it says `done`
  *      NC     chunks of a STAGED (3 if not given), SHARED or LEARNED message (2)
- *      POSTED EAGER, STAGED, both with TREE: the messages share the slots, which the first send fills
+ *      MULTICAST EAGER, STAGED, both with TREE: the messages share the slots, which the first send fills
  *      EPOCHS 3 if not given
  *
  * Properties.  Each has a name, which stands in the assertion and so in what pan prints:
@@ -48,8 +48,8 @@
  *      NO_START       all others          the recv does not wait for its own rank's start
  *      NO_CREDIT      EAGER, STAGED, LEARNED  the send does not look at the receiver's `started`
  *      ONE_SLOT       EAGER               one slot instead of two
- *      OWN_CREDIT     EAGER, POSTED       the first send looks at the `started` of its own receiver only
- *      OWN_RING       STAGED, POSTED      the first send looks at the `consumed` of its own receiver only
+ *      OWN_CREDIT     EAGER, MULTICAST       the first send looks at the `started` of its own receiver only
+ *      OWN_RING       STAGED, MULTICAST      the first send looks at the `consumed` of its own receiver only
  *      NO_DONE        RENDEZVOUS, SHARED  the send completes without waiting for `done`
  *      NO_INVITATION  SHARED              the sender copies before it sees `invited`
  *      ONE_INVITATION SHARED              one place for invitations instead of two
@@ -153,9 +153,9 @@
     || (defined(NO_INVITATION) || defined(ONE_INVITATION) || defined(NO_HELPED) || defined(TORN_CLAIM) || defined(RELAXED_HELP)) && KIND != SHARED
 #error "this mutant does not apply to this KIND"
 #endif
-#if defined(POSTED) && (KIND != EAGER && KIND != STAGED || TOPO != TREE) || (defined(OWN_CREDIT) || defined(OWN_RING)) && !defined(POSTED) \
+#if defined(MULTICAST) && (KIND != EAGER && KIND != STAGED || TOPO != TREE) || (defined(OWN_CREDIT) || defined(OWN_RING)) && !defined(MULTICAST) \
     || defined(OWN_CREDIT) && KIND != EAGER || defined(OWN_RING) && KIND != STAGED
-#error "POSTED is for EAGER or STAGED with TREE, OWN_CREDIT and OWN_RING for POSTED"
+#error "MULTICAST is for EAGER or STAGED with TREE, OWN_CREDIT and OWN_RING for MULTICAST"
 #endif
 
 /* Chunk k (1 .. NC) of epoch e, counted over all epochs from 1.  It is also what the two cells of
@@ -235,7 +235,7 @@ Message msg[MESSAGES];
 #endif
 
 /* The message whose slots hold message m. */
-#ifdef POSTED
+#ifdef MULTICAST
 #define HOME(m)  0
 #else
 #define HOME(m)  (m)
@@ -276,7 +276,7 @@ Message msg[MESSAGES];
  * 2*NC > D.  (run.sh shows both sides: NC=1 fails without the credit, NC=2 and NC=3 do not.) */
 #ifdef NO_CREDIT
 #define CREDIT  true
-#elif defined(POSTED) && !defined(OWN_CREDIT)
+#elif defined(MULTICAST) && !defined(OWN_CREDIT)
 #define CREDIT  (rank[DST(0)].started >= e - 1 && rank[DST(1)].started >= e - 1)
 #else
 #define CREDIT  (rank[DST(m)].started >= e - 1)
@@ -300,7 +300,7 @@ Message msg[MESSAGES];
 /* The room for chunk k in the ring.  (The credit alone would do if 2*NC <= D.) */
 #ifdef NO_RING
 #define ROOM  true
-#elif defined(POSTED) && !defined(OWN_RING)
+#elif defined(MULTICAST) && !defined(OWN_RING)
 #define ROOM  (msg[0].consumed >= COUNT(e, k) - SLOTS && msg[1].consumed >= COUNT(e, k) - SLOTS)
 #else
 #define ROOM  (msg[m].consumed >= COUNT(e, k) - SLOTS)
@@ -403,7 +403,7 @@ proctype send(byte m)
     (msg[m].done == e);
 #endif
 #else
-#ifdef POSTED
+#ifdef MULTICAST
     if
     :: m == 0 -> CREDIT
     :: else -> k = NC; ARRIVED; k++     /* one send has put the bytes there for both, and no other rank has to see that */

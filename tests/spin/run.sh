@@ -199,16 +199,16 @@ for topo in ${TOPOS:-TREE CHAIN}; do
 done
 
 # Sends that share slots: all of their receivers must have made room.
-posted="-DTOPO=TREE -DKIND=EAGER -DPOSTED"
-verify posted none $posted
-verify posted-reach AHEAD,END $posted -DREACH
-verify posted-OWN_CREDIT DATA,DEADLOCK,PEERS $posted -DOWN_CREDIT
-verify posted-ONE_SLOT DATA,DEADLOCK $posted -DONE_SLOT
-spread="-DTOPO=TREE -DKIND=STAGED -DPOSTED"
-verify spread-nc1 none $spread -DNC=1
-verify spread-nc2 none $spread -DNC=2
-verify spread-nc2-OWN_RING DATA $spread -DNC=2 -DEPOCHS=2 -DOWN_RING
-verify spread-nc2-reach AHEAD,END $spread -DNC=2 -DREACH
+eager="-DTOPO=TREE -DKIND=EAGER -DMULTICAST"
+verify multicast-eager none $eager
+verify multicast-eager-reach AHEAD,END $eager -DREACH
+verify multicast-eager-OWN_CREDIT DATA,DEADLOCK,PEERS $eager -DOWN_CREDIT
+verify multicast-eager-ONE_SLOT DATA,DEADLOCK $eager -DONE_SLOT
+staged="-DTOPO=TREE -DKIND=STAGED -DMULTICAST"
+verify multicast-staged-nc1 none $staged -DNC=1
+verify multicast-staged-nc2 none $staged -DNC=2
+verify multicast-staged-nc2-OWN_RING DATA $staged -DNC=2 -DEPOCHS=2 -DOWN_RING
+verify multicast-staged-nc2-reach AHEAD,END $staged -DNC=2 -DREACH
 
 # Two ringers and a sleeper, a ringer and two sleepers. What is not done in the order that it needs to be loses a wake-up;
 # where `count` says nothing, wakes are paid for that nobody needs.
