@@ -111,24 +111,25 @@ void cell_fill(const struct cell *c, uint64_t k)
 		memcpy(c->in + at, from, (n - at < TILE ? n - at : TILE) * sizeof(double));
 }
 
-typedef uint64_t words __attribute__((vector_size(64), aligned(8), may_alias));
+/* As wide as registers are everywhere: wider ones would be kept in memory, and reading would take longer than the collective. */
+typedef uint64_t words __attribute__((vector_size(16), aligned(8), may_alias));
 
 uint64_t cell_read(const struct cell *c)
 {
-	const double *x = received_in(c);
-	const size_t n = cell_received(c);
-	words sum[4] = { 0 };
-	uint64_t all = 0;
-	size_t i = 0;
+	const double *x = received_in(c), *end = x + cell_received(c);
+	words a = { 0 }, b = { 0 }, d = { 0 }, e = { 0 };
+	uint64_t all;
 
-	for (; i + 32 <= n; i += 32)
-		for (size_t k = 0; k < 4; k++)
-			sum[k] += *(const words *)(x + i + 8 * k);
-	sum[0] += sum[1] + sum[2] + sum[3];
-	for (size_t k = 0; k < 8; k++)
-		all += sum[0][k];
-	for (; i < n; i++)
-		all += ((const union { double d; uint64_t u; } *)(x + i))->u;
+	for (; end - x >= 8; x += 8) {
+		a += ((const words *)x)[0];
+		b += ((const words *)x)[1];
+		d += ((const words *)x)[2];
+		e += ((const words *)x)[3];
+	}
+	a += b + d + e;
+	all = a[0] + a[1];
+	for (; x < end; x++)
+		all += ((const union { double d; uint64_t u; } *)x)->u;
 	return all;
 }
 
