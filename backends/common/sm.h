@@ -109,6 +109,7 @@ struct sm_msg {
 	bool asks;
 	bool same; /* true if the peer is in this process */
 	bool reduces; /* true if the received bytes are an operand of a reduction */
+	bool two_way; /* true if the receiver sends long messages to the sender as well: both are busy then, and each copies alone */
 	/* pull: true if the sender must keep its bytes in its heap, because helpers of the receiver rely on that */
 	bool heap;
 	/* send, pull: true if this rank may write the receiver's private memory, which `asked` says it has found out */

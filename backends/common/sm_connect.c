@@ -102,7 +102,7 @@ static enum sm_mode mode_of_private(const struct sm_bound *s, const struct sm_de
 	const size_t ring = ring_bytes(recv);
 	const uint64_t sure = group_crowded(s->b.group)	? UINT64_MAX :
 			      !reduces			? SLOTS_STORED :
-			      sends_long(s, recv->peer) ? SLOTS_BOTH :
+			      recv->two_way		? SLOTS_BOTH :
 							  SLOTS_REDUCED;
 
 	if (s->b.helped || group_same_process(s->b.group, recv->peer) || ring > *room || s->head->allowed == GROUP_DIRECT_ALWAYS)
@@ -122,7 +122,8 @@ static void choose_mode(const struct sm_bound *s, struct sm_desc *recv, const st
 	else
 		recv->direct = sm_can_read(s, recv->peer);
 	/* If the two send to each other, or ranks take turns on a core, more chunks are only more turns. */
-	recv->fine = !group_crowded(s->b.group) && !sends_long(s, recv->peer);
+	recv->two_way = sends_long(s, recv->peer);
+	recv->fine = !group_crowded(s->b.group) && !recv->two_way;
 	if (send->multicast)
 		recv->mode = SM_STAGED_MULTICAST;
 	else if (send->source == SM_HEAP)
@@ -184,6 +185,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	m->mode = m->way = mine->bytes <= SM_EAGER_MAX && send->multicast ? SM_EAGER_MULTICAST : recv->mode;
 	s->learns |= m->mode == SM_LEARNED;
 	m->direct = recv->direct;
+	m->two_way = recv->two_way;
 	m->heap = receiver->shared && send->source == SM_HEAP;
 	m->reduces = bin_reduces(s->b.ops[mine->op].kind);
 	m->same = group_same_process(s->b.group, mine->peer);

@@ -297,16 +297,27 @@ static bool find_bytes(struct sm_bound *s, struct sm_msg *m, const struct sm_loc
 	return !fails;
 }
 
-/* Claims some of the epoch's chunks, which the caller then copies, and returns how many: one, or a quarter of what is left if
- * `many`, because each copy by the kernel costs a call. Returns 0 if none is left. The receiver copies chunks from the first
- * on and the sender from the last backwards. So in each epoch each CPU core copies mostly the same bytes, which it has in its
- * caches. */
-static uint32_t take_chunks(const struct sm_bound *s, const struct sm_msg *m, bool many)
+/* Bytes of a copy by the kernel that takes much longer than the call, which costs as much as some 32 KiB */
+#define CALL_BYTES ((uint64_t)512 << 10)
+
+/* Returns how many of `left` chunks one call of the kernel copies: few calls, but both ends are to be done at the same time. */
+static uint32_t chunks_of_call(const struct sm_msg *m, uint64_t left)
+{
+	const uint32_t half = (m->chunks + 1) / 2, least = (uint32_t)(CALL_BYTES / m->chunk), quarter = (uint32_t)(left + 3) / 4;
+	const uint32_t part = least < half ? least : half;
+
+	return left <= part ? (uint32_t)left : quarter < part ? part : quarter;
+}
+
+/* Claims some of the epoch's chunks, which the caller then copies, and returns how many: one, or those of a call of the kernel.
+ * Returns 0 if none is left. The receiver copies chunks from the first on and the sender from the last backwards. So in each
+ * epoch each CPU core copies mostly the same bytes, which it has in its caches. */
+static uint32_t take_chunks(const struct sm_bound *s, const struct sm_msg *m, bool calls)
 {
 	uint64_t end = s->epoch * m->chunks, n = atomic_load_explicit(&m->out->taken, memory_order_relaxed);
 
 	while (n < end) {
-		const uint32_t part = many ? (uint32_t)(end - n + 3) / 4 : 1;
+		const uint32_t part = calls ? chunks_of_call(m, end - n) : 1;
 
 		if (atomic_compare_exchange_weak_explicit(&m->out->taken, &n, n + part, memory_order_relaxed,
 							  memory_order_relaxed))
@@ -462,11 +473,13 @@ static int fetch_bytes(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size
 	return 0;
 }
 
-/* True if the sender can store a chunk of a message, or reduce it. */
-static bool sender_can_move(const struct sm_bound *s, const struct sm_msg *m)
+/* True if the sender is to store chunks of a message, or reduce them, and can. */
+static bool sender_helps(const struct sm_bound *s, const struct sm_msg *m)
 {
 	const bool near = m->same && m->direct;
 
+	if (m->two_way)
+		return false;
 	if (m->reduces && (s->b.user || SM_CHUNK % s->b.layout->basic || (m->operand && !m->now->operand.heap && !near)))
 		return false;
 	return s->b.layout->contiguous && (m->now->location.heap || near || (m->direct && !m->reduces));
@@ -477,7 +490,7 @@ static void invite_sender(struct sm_bound *s, struct sm_msg *m)
 {
 	struct sm_invitation *out = invitation(s, m);
 
-	m->now->both = m->chunks > (m->reduces ? REDUCED_ALONE : COPIED_ALONE) && sender_can_move(s, m);
+	m->now->both = m->chunks > (m->reduces ? REDUCED_ALONE : COPIED_ALONE) && sender_helps(s, m);
 	if (!m->now->both)
 		return;
 	out->to = m->now->location;
