@@ -573,8 +573,8 @@ static int recv_pull(struct dispatcher *e, void *what)
  * The epoch after the trials is by pull. When its bytes are announced, the receiver publishes its choice, and the sender sees that
  * because the send completes only when the receiver says so. */
 
-#define TRIALS 7u /* odd, so that a pull follows */
-#define LONG_TRIALS 3u /* of messages that take so long that little else counts */
+#define TRIALS 15u /* odd, so that a pull follows */
+#define LONG_TRIALS 5u /* of messages that take so long that little else counts */
 #define LONG_BYTES ((uint64_t)4 << 20)
 
 static uint64_t trials_of(const struct sm_msg *m)
