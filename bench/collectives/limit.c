@@ -6,6 +6,7 @@
  *   posted   Each rank stores what it sends beside a flag, for 8 B in the flag's line, and the receivers load it from there. There
  *            are slots for several epochs, so a sender waits for nobody.
  *   own      Each rank makes what it receives, by loading from the buffers of the others.
+ *   ahead    The same, with loads that are asked for far ahead.
  *   push     Each rank stores what it sends into the buffers of the others.
  *   slices   Each rank makes a slice of what every rank receives, in blocks that stay in the caches between a load and a store.
  *   counted  A barrier that counts.
@@ -26,11 +27,12 @@
 
 #define RING 16 /* slots of a sender, one for each epoch in turn */
 #define POSTED_MAX 4096 /* most bytes of a block that is posted */
-#define BLOCK ((size_t)1024) /* doubles of a block that stays in the caches */
+#define BLOCK ((size_t)1024) /* doubles of a block that stays in the caches while it is added up */
+#define COPIED ((size_t)4096) /* doubles of a block of a slice that is only copied */
 #define AHEAD 64 /* lines that are asked for ahead */
-#define FETCH_MAX ((size_t)16384) /* most doubles that are copied with that */
+#define FETCH_MAX ((size_t)16384) /* most doubles that are asked for ahead */
 
-enum { POSTED, OWN, PUSH, SLICES, COUNTED };
+enum { POSTED, OWN, AHEAD_OF, PUSH, SLICES, COUNTED };
 
 /* What the ranks share. Behind it are the slots, and then the buffers of each rank. */
 struct shared {
@@ -48,6 +50,7 @@ struct hand {
 	const double *source[RANKS_MAX]; /* block of each rank for the one whose data are made */
 	size_t bytes, stride; /* bytes of the shared memory; of a slot for one receiver */
 	uint64_t epoch;
+	int kind;
 	bool yields;
 };
 
@@ -99,13 +102,13 @@ static void add(double *to, const double *a, const double *b, size_t n)
 		to[i] = a[i] + b[i];
 }
 
-/* Copies from lines that another core has modified. Their transfer takes so long that it pays to ask for them far ahead; but
- * memcpy copies more of them without loading the lines that it overwrites. */
-static void fetch(double *to, const double *from, size_t n)
+/* Copies from lines that another core may have modified. On some CPUs their transfer takes so long that it pays to ask for them far
+ * ahead; memcpy may copy without loading the lines that it overwrites. */
+static void copy(const struct hand *h, double *to, const double *from, size_t n)
 {
 	size_t i = 0;
 
-	if (n > FETCH_MAX) {
+	if (h->kind != AHEAD_OF) {
 		memcpy(to, from, n * sizeof(double));
 		return;
 	}
@@ -165,7 +168,7 @@ static void make_part(const struct hand *h, const struct cell *c, int to, size_t
 	if (!reduces(c->what)) {
 		for (; from < c->size; from++)
 			if (is_source(c, from, to))
-				fetch(place_of(h, c, from, to) + at, h->source[from] + at, n);
+				copy(h, place_of(h, c, from, to) + at, h->source[from] + at, n);
 		return;
 	}
 	if (!is_source(c, 0, to))
@@ -311,6 +314,7 @@ static int run_slices(struct cell *c)
 {
 	struct hand *h = c->state;
 	const uint64_t e = ++h->epoch;
+	const size_t most = reduces(c->what) ? BLOCK : COPIED;
 	const size_t slice = (c->count / (size_t)c->size + 7) / 8 * 8, first = slice * (size_t)c->rank;
 	size_t end = c->rank == c->size - 1 ? c->count : first + slice, n;
 
@@ -318,7 +322,7 @@ static int run_slices(struct cell *c)
 	set(&h->sh->started[c->rank], e);
 	await_all(h, h->sh->started, e);
 	for (size_t at = first; at < end; at += n) {
-		n = end - at < BLOCK ? end - at : BLOCK;
+		n = end - at < most ? end - at : most;
 		make_slice(h, c, at, n);
 	}
 	set(&h->sh->done[c->rank], e);
@@ -350,6 +354,8 @@ static bool suits(const struct side *s, const struct cell *c)
 	switch (s->kind) {
 	case POSTED:
 		return c->count * sizeof(double) <= POSTED_MAX;
+	case AHEAD_OF:
+		return c->what != BARRIER && !reduces(c->what) && c->count <= FETCH_MAX;
 	case PUSH:
 		return c->what != BARRIER && !reduces(c->what);
 	case COUNTED:
@@ -390,7 +396,8 @@ static int prepare(struct rank *r, struct cell *c, const struct side *s)
 	h = calloc(1, sizeof *h);
 	if (!h)
 		return rank_fail(r, "out of memory");
-	*h = (struct hand){ .r = r, .stride = stride, .bytes = before + slots + ranks * (in + out), .yields = r->group->yields };
+	*h = (struct hand){ .r = r, .stride = stride, .bytes = before + slots + ranks * (in + out), .kind = s->kind,
+			    .yields = r->group->yields };
 	at = map_shared(r, h->bytes, s->name);
 	if (!at) {
 		free(h);
@@ -426,6 +433,7 @@ int main(int argc, char **argv)
 	static const struct side sides[] = {
 		{ .name = "posted", .kind = POSTED, MEMORY, .run = run_posted },
 		{ .name = "own", .kind = OWN, MEMORY, .run = run_own },
+		{ .name = "ahead", .kind = AHEAD_OF, MEMORY, .run = run_own },
 		{ .name = "push", .kind = PUSH, MEMORY, .run = run_push },
 		{ .name = "slices", .kind = SLICES, MEMORY, .run = run_slices },
 		{ .name = "counted", .kind = COUNTED, MEMORY, .run = run_counted },
