@@ -229,10 +229,10 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 		hold_request(req); /* the last holder may not have given the turn back yet */
 	if (helps_others(req))
 		rt_collab_here(req->group);
-	rc = req->be->start(req->bound, ++req->epoch, own_part(req));
-	count_active(req->ctx, 1);
+	count_active(req->ctx, 1); /* an atomic addition waits for earlier stores, so it comes before those for the peers */
 	if (req->driver)
 		rt_comm_count(req, 1);
+	rc = req->be->start(req->bound, ++req->epoch, own_part(req));
 	set_state(req, RT_ACTIVE);
 	if (rc)
 		rt_finish_request(req, rc);
