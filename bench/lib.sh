@@ -34,7 +34,7 @@ machine()
 
 	others=$(busy)
 	LC_ALL=C lscpu | awk -F': *' '{ v[$1] = $2 }
-		END { printf "machine: %s, %s", v["Model name"], v["Hypervisor vendor"] == "" ? "no hypervisor" : "virtual"
+		END { printf "machine: %s, %s", v["Model name"], v["Hypervisor vendor"] == "" && v["Flags"] !~ / hypervisor / ? "no hypervisor" : "virtual"
 			for (i = 2; i <= 3; i++) if (v["L" i " cache"] != "") printf ", L%d %s", i, v["L" i " cache"] }'
 	echo "; measured on ${#CPUS[@]} cores; $(uname -s) $(uname -r | cut -d. -f1-2); other work at the start: $others% of the CPUs$(
 		if chrt -p $$ 2>/dev/null | grep -q SCHED_FIFO; then
