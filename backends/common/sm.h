@@ -10,8 +10,9 @@
  *            receiver has started epoch - 1 (the credit), because the slot is free then.
  *   pull     The sender announces the epoch and the location of its bytes. The receiver copies them, by load or by
  *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy or reduce
- *            chunks of a long message if the sender can access the receiver's buffers; bytes that are only stored it writes by
- *            process_vm_writev, too. The receiver invites it: to copy once the recv is issued, to reduce once it begins itself.
+ *            chunks of a long message if the sender can access the receiver's buffers, and receives no long message from it;
+ *            bytes that are only stored it writes by process_vm_writev, too. The receiver invites it: to copy once the recv is
+ *            issued, to reduce once it begins itself.
  *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's
  *            bytes, and where two copies at once take less time than one by process_vm_readv (choose_mode).
  *   learned  Pull or staged: both are tried in the first epochs, and the receiver then chooses the faster one.

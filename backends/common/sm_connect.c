@@ -121,8 +121,8 @@ static void choose_mode(const struct sm_bound *s, struct sm_desc *recv, const st
 		recv->direct = last->direct;
 	else
 		recv->direct = sm_can_read(s, recv->peer);
-	/* If the two send to each other, or ranks take turns on a core, more chunks are only more turns. */
 	recv->two_way = sends_long(s, recv->peer);
+	/* If the two send to each other, or ranks take turns on a core, more chunks are only more turns. */
 	recv->fine = !group_crowded(s->b.group) && !recv->two_way;
 	if (send->multicast)
 		recv->mode = SM_STAGED_MULTICAST;

@@ -297,16 +297,17 @@ static bool find_bytes(struct sm_bound *s, struct sm_msg *m, const struct sm_loc
 	return !fails;
 }
 
-/* Bytes of a copy by the kernel that takes much longer than the call, which costs as much as some 32 KiB */
+/* Bytes that a call of the kernel copies at least, of long messages: the call itself takes as long as some 32 KiB */
 #define CALL_BYTES ((uint64_t)512 << 10)
 
-/* Returns how many of `left` chunks one call of the kernel copies: few calls, but both ends are to be done at the same time. */
+/* Returns how many of `left` chunks one call of the kernel copies: many, but both ends are to be done at the same time. */
 static uint32_t chunks_of_call(const struct sm_msg *m, uint64_t left)
 {
-	const uint32_t half = (m->chunks + 1) / 2, least = (uint32_t)(CALL_BYTES / m->chunk), quarter = (uint32_t)(left + 3) / 4;
-	const uint32_t part = least < half ? least : half;
+	const uint64_t half = (m->chunks + 1) / 2, least = CALL_BYTES / m->chunk, quarter = (left + 3) / 4;
+	uint64_t part = least < half ? least : half;
 
-	return left <= part ? (uint32_t)left : quarter < part ? part : quarter;
+	part = part < quarter ? quarter : part;
+	return (uint32_t)(part < left ? part : left);
 }
 
 /* Claims some of the epoch's chunks, which the caller then copies, and returns how many: one, or those of a call of the kernel.

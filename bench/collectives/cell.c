@@ -117,17 +117,19 @@ typedef uint64_t words __attribute__((vector_size(16), aligned(8), may_alias));
 uint64_t cell_read(const struct cell *c)
 {
 	const double *x = received_in(c), *end = x + cell_received(c);
-	words a = { 0 }, b = { 0 }, d = { 0 }, e = { 0 };
+	words sum[4] = { 0 };
 	uint64_t all;
 
 	for (; end - x >= 8; x += 8) {
-		a += ((const words *)x)[0];
-		b += ((const words *)x)[1];
-		d += ((const words *)x)[2];
-		e += ((const words *)x)[3];
+		const words *w = (const words *)x;
+
+		sum[0] += w[0];
+		sum[1] += w[1];
+		sum[2] += w[2];
+		sum[3] += w[3];
 	}
-	a += b + d + e;
-	all = a[0] + a[1];
+	sum[0] += sum[1] + sum[2] + sum[3];
+	all = sum[0][0] + sum[0][1];
 	for (; x < end; x++)
 		all += ((const union { double d; uint64_t u; } *)x)->u;
 	return all;

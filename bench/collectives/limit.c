@@ -29,10 +29,10 @@
 #define POSTED_MAX 4096 /* most bytes of a block that is posted */
 #define BLOCK ((size_t)1024) /* doubles of a block that stays in the caches while it is added up */
 #define COPIED ((size_t)4096) /* doubles of a block of a slice that is only copied */
-#define AHEAD 64 /* lines that are asked for ahead */
-#define FETCH_MAX ((size_t)16384) /* most doubles that are asked for ahead */
+#define LINES_AHEAD 64 /* how far ahead lines are asked for */
+#define AHEAD_MAX ((size_t)16384) /* most doubles that are asked for ahead */
 
-enum { POSTED, OWN, AHEAD_OF, PUSH, SLICES, COUNTED };
+enum { POSTED, OWN, AHEAD, PUSH, SLICES, COUNTED };
 
 /* What the ranks share. Behind it are the slots, and then the buffers of each rank. */
 struct shared {
@@ -108,12 +108,12 @@ static void copy(const struct hand *h, double *to, const double *from, size_t n)
 {
 	size_t i = 0;
 
-	if (h->kind != AHEAD_OF) {
+	if (h->kind != AHEAD) {
 		memcpy(to, from, n * sizeof(double));
 		return;
 	}
 	for (; i + 8 <= n; i += 8) {
-		__builtin_prefetch(from + i + 8 * AHEAD, 0, 2);
+		__builtin_prefetch(from + i + 8 * LINES_AHEAD, 0, 2);
 		*(doubles *)(to + i) = *(const doubles *)(from + i);
 	}
 	for (; i < n; i++)
@@ -354,8 +354,8 @@ static bool suits(const struct side *s, const struct cell *c)
 	switch (s->kind) {
 	case POSTED:
 		return c->count * sizeof(double) <= POSTED_MAX;
-	case AHEAD_OF:
-		return c->what != BARRIER && !reduces(c->what) && c->count <= FETCH_MAX;
+	case AHEAD:
+		return c->what != BARRIER && !reduces(c->what) && c->count <= AHEAD_MAX;
 	case PUSH:
 		return c->what != BARRIER && !reduces(c->what);
 	case COUNTED:
@@ -433,7 +433,7 @@ int main(int argc, char **argv)
 	static const struct side sides[] = {
 		{ .name = "posted", .kind = POSTED, MEMORY, .run = run_posted },
 		{ .name = "own", .kind = OWN, MEMORY, .run = run_own },
-		{ .name = "ahead", .kind = AHEAD_OF, MEMORY, .run = run_own },
+		{ .name = "ahead", .kind = AHEAD, MEMORY, .run = run_own },
 		{ .name = "push", .kind = PUSH, MEMORY, .run = run_push },
 		{ .name = "slices", .kind = SLICES, MEMORY, .run = run_slices },
 		{ .name = "counted", .kind = COUNTED, MEMORY, .run = run_counted },
