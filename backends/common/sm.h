@@ -8,6 +8,9 @@
  *
  *   eager    The sender stores payload and sequence number into slot epoch & 1 of the receiver. It may do so once the
  *            receiver has started epoch - 1 (the credit), because the slot is free then.
+ *   loan     Eager, but for as long as the receiver is punctual, the sender does not copy bytes that lie in its heap: it puts their
+ *            location into the slot. The receiver copies them, and announces that it is done, which completes the send. Ranks that
+ *            receive such messages themselves do not lend.
  *   pull     The sender announces the epoch and the location of its bytes. The receiver copies them, by load or by
  *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy or reduce
  *            chunks of a long message if the sender can access the receiver's buffers, and receives no long message from it;
@@ -64,10 +67,13 @@ static inline size_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
 struct sm_moved {
 	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
 	uint64_t staged; /* staged: chunks of earlier epochs; multicast, first send: chunks in the ring in all epochs */
-	uint32_t moved; /* chunks that this end has moved in this epoch */
+	uint64_t lends_from; /* loan, send: the epoch from which on it lends again */
+	uint32_t copies; /* loan, send: epochs in which it copies before it lends again */
+	uint32_t moved; /* chunks that this end has moved in this epoch; loan, send: times that it was polled while lent */
 	uint32_t copy; /* recv-reduce: 1 + the copy that it absorbs; 0: none */
 	bool absorbed; /* copy: true if a recv-reduce absorbs it */
-	bool begun; /* pull: true if the epoch's announcement has been made (send) or seen (recv) */
+	/* pull: true if the epoch's announcement has been made (send) or seen (recv); loan, send: true while bytes are lent */
+	bool begun;
 	bool both; /* recv, pull: true if both ends copy in this epoch */
 	bool parted; /* recv, pull: true if the bytes go through the rank's queue of fragments */
 	bool queued; /* true while the message, or the copy op, is in the queue of fragments */
@@ -134,6 +140,8 @@ struct sm_msg {
 	/* last value of started that this view has seen or deduced, which avoids reading the peer's cache line */
 	uint64_t *known;
 	struct sm_slot *slot[2]; /* eager: slots for even and odd epochs */
+	bool lends; /* loan, send: true if this rank may lend the bytes */
+	_Atomic uint64_t *done; /* loan: the last epoch whose bytes the receiver has copied from the sender's heap */
 	/* multicast, send: 1 + the first of the sends that share the slots; and position of the slots, or of the struct sm_multicast, in
 	 * lines from the head. Otherwise 0 */
 	uint32_t shares, cell;
@@ -212,8 +220,8 @@ static inline struct sm_partner *sm_partners(const struct sm_bound *s)
 extern const struct dispatch_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
 /* Makes progress as sm_progress does, in epochs in which messages try their ways. */
 int sm_progress_trial(struct sm_bound *s, unsigned who);
-/* Returns the word that must reach the epoch before an issued op can continue, or NULL if there is no single such word. */
-const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op);
+/* Returns the word that must reach the value *least before an issued op can continue, or NULL if there is no single such word. */
+const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t *least);
 /* Returns what an issued message waits for, in words. */
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 

@@ -155,6 +155,15 @@ static char *locate(const struct sm_bound *s, const struct bin_op *o, const stru
 	return p;
 }
 
+/* True if this rank receives messages that may be lent. */
+static bool may_borrow(const struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->head->ndescs && !s->head->descs[i].send; i++)
+		if (s->head->descs[i].bytes > SM_LOAN_MIN)
+			return true;
+	return false;
+}
+
 void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 {
 	struct sm_msg *m = &s->msgs[op];
@@ -167,11 +176,18 @@ void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 	m->mine = m->reduces ? NULL : p;
 	if (copy)
 		m->operand = locate(s, &s->b.ops[copy - 1], buffers, &m->now->operand);
+	if (m->mode == SM_LOAN && bin_sends(s->b.ops[op].kind))
+		m->lends = buffers[s->b.ops[op].buf[0]].heap && !group_crowded(s->b.group) && !may_borrow(s);
 	if (s->view)
 		return;
 	m->bounces = is_hidden(s, op, buffers);
 	if (m->bounces)
 		m->now->location = (struct sm_location){ (uint64_t)(uintptr_t)m->bounce, m->bounce_off + 1 };
+}
+
+static enum sm_mode eager_mode(const struct sm_desc *send)
+{
+	return send->multicast ? SM_EAGER_MULTICAST : send->bytes > SM_LOAN_MIN ? SM_LOAN : SM_EAGER;
 }
 
 void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
@@ -182,7 +198,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	struct sm_head *sender = mine->send ? s->head : s->peers[mine->peer];
 	struct sm_head *receiver = mine->send ? s->peers[mine->peer] : s->head;
 
-	m->mode = m->way = mine->bytes <= SM_EAGER_MAX && send->multicast ? SM_EAGER_MULTICAST : recv->mode;
+	m->mode = m->way = mine->bytes > SM_EAGER_MAX ? recv->mode : eager_mode(send);
 	s->learns |= m->mode == SM_LEARNED;
 	m->direct = recv->direct;
 	m->two_way = recv->two_way;
@@ -203,6 +219,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 		m->cell = mine->cell;
 		m->slot[0] = send->multicast ? sm_cell(sender, send->cell) : sm_cell(receiver, recv->cell);
 		m->slot[1] = (struct sm_slot *)(void *)((char *)m->slot[0] + sm_eager_bytes(mine->bytes));
+		m->done = sm_cell(sender, send->cell);
 		return;
 	}
 	m->chunk = chunk_of(send->multicast ? send : recv);

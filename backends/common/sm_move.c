@@ -72,6 +72,26 @@ static size_t chunk_bytes(const struct sm_msg *m, uint64_t chunk)
 	return chunks_bytes(m, chunk, 1);
 }
 
+/* Sets m->at to the address in this process of the peer's bytes, or to NULL if they are out of reach. Returns false if
+ * the peer's heap cannot be mapped. */
+static bool find_bytes(struct sm_bound *s, struct sm_msg *m, const struct sm_location *p)
+{
+	bool fails = false;
+
+	if (!m->same && m->seen.heap == p->heap && m->seen.address == p->address)
+		return true;
+	m->at = sm_find(s, m, p, &fails);
+	if (!fails)
+		m->seen = *p;
+	return !fails;
+}
+
+/* A view leaves a message to processes that can map the peer's heap. */
+static int unreachable(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return s->view ? 0 : group_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", m->peer);
+}
+
 /* Asks the receiver to ring when it starts. Other senders may have asked for another epoch: the highest one stays. */
 static __attribute__((noinline, cold)) void want_credit(const struct sm_bound *s, const struct sm_msg *m)
 {
@@ -113,17 +133,17 @@ static inline int end_send(struct sm_msg *m)
 	return 1;
 }
 
-static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m)
+static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t seq)
 {
-	/* Makes the payload visible before its number; pairs with the load in recv_eager. */
-	atomic_store_explicit(&slot_of(s, m)->seq, s->epoch, memory_order_release);
+	/* Makes the payload visible before its number; pairs with the loads in recv_eager and recv_loan. */
+	atomic_store_explicit(&slot_of(s, m)->seq, seq, memory_order_release);
 	return end_send(m);
 }
 
 static __attribute__((noinline)) int send_bytes(const struct sm_bound *s, struct sm_msg *m)
 {
 	pack_message(s, m, 0, m->bytes, slot_of(s, m)->payload);
-	return announce_slot(s, m);
+	return announce_slot(s, m, s->epoch);
 }
 
 static int send_eager(struct dispatcher *e, void *what)
@@ -133,7 +153,7 @@ static int send_eager(struct dispatcher *e, void *what)
 
 	if (!has_credit(s, m))
 		return 0;
-	return m->bytes ? send_bytes(s, m) : announce_slot(s, m);
+	return m->bytes ? send_bytes(s, m) : announce_slot(s, m, s->epoch);
 }
 
 /* Returns the next of the sends that share slots with this one, itself included; after NULL the first, and NULL after the last. */
@@ -187,6 +207,78 @@ static int recv_eager(struct dispatcher *e, void *what)
 	if (atomic_load_explicit(&slot_of(s, m)->seq, memory_order_acquire) != s->epoch)
 		return 0;
 	return m->bytes ? recv_bytes(s, m) : take_credit(s, m);
+}
+
+/* ---- loan ---- */
+
+/* After so many polls a receiver is late, and the sender copies in the next epoch. Each time in a row that it is late the sender copies
+ * in twice as many epochs before it lends again, so a receiver that is late by habit seldom delays it. */
+#define LATE_POLLS 16u
+#define COPIES_MOST 64u
+
+static int await_return(const struct sm_bound *s, struct sm_msg *m)
+{
+	if (atomic_load_explicit(m->done, memory_order_acquire) != s->epoch) {
+		m->now->moved++;
+		return 0;
+	}
+	if (m->now->moved < LATE_POLLS)
+		m->now->copies = 0;
+	else if (m->now->copies < COPIES_MOST)
+		m->now->copies = m->now->copies ? 2 * m->now->copies : 1;
+	m->now->lends_from = s->epoch + 1 + m->now->copies;
+	m->now->begun = false;
+	*m->known = s->epoch;
+	return 1;
+}
+
+static int send_loan(struct dispatcher *e, void *what)
+{
+	const struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+	bool lent;
+
+	if (m->now->begun)
+		return await_return(s, m);
+	if (!has_credit(s, m))
+		return 0;
+	lent = m->lends && s->epoch >= m->now->lends_from;
+	if (lent)
+		memcpy(slot_of(s, m)->payload, &m->now->location, sizeof m->now->location);
+	else
+		pack_message(s, m, 0, m->bytes, slot_of(s, m)->payload);
+	m->now->begun = lent;
+	m->now->moved = 0;
+	announce_slot(s, m, 2 * s->epoch + lent);
+	return !lent;
+}
+
+/* Copies the bytes that the sender has lent. */
+static __attribute__((noinline)) int take_loan(struct sm_bound *s, struct sm_msg *m)
+{
+	struct sm_location from;
+
+	memcpy(&from, slot_of(s, m)->payload, sizeof from);
+	if (!find_bytes(s, m, &from))
+		return unreachable(s, m);
+	for (size_t at = 0; at < m->bytes; at += SM_LINE)
+		__builtin_prefetch(m->at + at);
+	unpack_message(s, m, 0, m->bytes, m->at);
+	/* The bytes have been read before the sender may overwrite them; pairs with the load in await_return. */
+	atomic_store_explicit(m->done, s->epoch, memory_order_release);
+	be_ring(m->bells);
+	return take_credit(s, m);
+}
+
+static int recv_loan(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+	const uint64_t seq = atomic_load_explicit(&slot_of(s, m)->seq, memory_order_acquire);
+
+	if (seq / 2 != s->epoch)
+		return 0;
+	return seq & 1 ? take_loan(s, m) : recv_bytes(s, m);
 }
 
 /* ---- staged ---- */
@@ -282,20 +374,6 @@ static int send_staged_multicast(struct dispatcher *e, void *what)
  * caches. */
 #define COPIED_ALONE 4u
 #define REDUCED_ALONE 8u
-
-/* Sets m->at to the address in this process of the peer's bytes, or to NULL if they are out of reach. Returns false if
- * the peer's heap cannot be mapped. */
-static bool find_bytes(struct sm_bound *s, struct sm_msg *m, const struct sm_location *p)
-{
-	bool fails = false;
-
-	if (!m->same && m->seen.heap == p->heap && m->seen.address == p->address)
-		return true;
-	m->at = sm_find(s, m, p, &fails);
-	if (!fails)
-		m->seen = *p;
-	return !fails;
-}
 
 /* Bytes that a call of the kernel copies at least, of long messages: the call itself takes as long as some 32 KiB */
 #define CALL_BYTES ((uint64_t)512 << 10)
@@ -546,9 +624,8 @@ static int recv_pull(struct dispatcher *e, void *what)
 	if (!m->now->begun && atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
 		return 0;
 	from = m->in->from;
-	if (!find_bytes(s, m, &from)) /* a view leaves the message to processes that can map the heap */
-		return s->view ? 0 :
-				 group_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", m->peer);
+	if (!find_bytes(s, m, &from))
+		return unreachable(s, m);
 	if (!m->now->begun)
 		begin_pull(s, m);
 	if (m->now->parted)
@@ -729,6 +806,7 @@ static int recv_learned_issue(struct dispatcher *e, void *what)
 
 const struct dispatch_how sm_how_send[SM_MODES] = {
 	[SM_EAGER] = { send_eager, send_eager },
+	[SM_LOAN] = { send_loan, send_loan },
 	[SM_EAGER_MULTICAST] = { send_eager_multicast, send_eager_multicast },
 	[SM_PULL] = { send_pull_issue, send_pull },
 	[SM_STAGED] = { send_staged_issue, send_staged },
@@ -737,6 +815,7 @@ const struct dispatch_how sm_how_send[SM_MODES] = {
 };
 const struct dispatch_how sm_how_recv[SM_MODES] = {
 	[SM_EAGER] = { recv_eager, recv_eager },
+	[SM_LOAN] = { recv_loan, recv_loan },
 	[SM_EAGER_MULTICAST] = { recv_eager, recv_eager },
 	[SM_PULL] = { recv_pull_issue, recv_pull },
 	[SM_STAGED] = { recv_staged_issue, recv_staged },
@@ -744,15 +823,18 @@ const struct dispatch_how sm_how_recv[SM_MODES] = {
 	[SM_LEARNED] = { recv_learned_issue, recv_learned },
 };
 
-const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op)
+const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t *least)
 {
 	const struct sm_msg *m = &s->msgs[op];
 	const bool recv = bin_recvs(s->b.ops[op].kind);
 
 	if (!sm_in_memory(s, op))
 		return NULL;
+	*least = m->way == SM_LOAN && recv ? 2 * s->epoch : s->epoch;
 	if (m->way <= SM_EAGER_MULTICAST && recv)
 		return &m->slot[s->epoch & 1]->seq;
+	if (m->way == SM_LOAN && m->now->begun)
+		return m->done;
 	if (m->way == SM_PULL && recv && !m->now->begun)
 		return &m->in->avail;
 	if (m->way == SM_PULL && !recv && m->chunks <= COPIED_ALONE)
@@ -766,7 +848,7 @@ const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
 
 	if (bin_recvs(s->b.ops[op].kind))
 		return m->way == SM_PULL && m->now->begun ? "the sender to finish its part of the copy" : "the message";
-	if (m->way == SM_PULL)
+	if (m->way == SM_PULL || (m->way == SM_LOAN && m->now->begun))
 		return "the receiver to copy it";
 	return has_credit(s, m) ? "the receiver to make room" : "the receiver to start its last epoch";
 }

@@ -91,8 +91,10 @@ static void find_shares(struct sm_bound *s, int allowed)
 /* Returns the bytes of a message's cell. */
 static size_t cell_size(bool send, uint64_t bytes)
 {
+	if (bytes <= SM_EAGER_MAX && send)
+		return bytes > SM_LOAN_MIN ? SM_LINE : 0;
 	if (bytes <= SM_EAGER_MAX)
-		return send ? 0 : 2 * sm_eager_bytes(bytes);
+		return 2 * sm_eager_bytes(bytes);
 	return send ? sizeof(struct sm_out) : sizeof(struct sm_in);
 }
 

@@ -159,6 +159,7 @@ int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 	struct sm_bound *s = to_sm(bound);
 	const _Atomic uint64_t *word;
 	const uint32_t *last;
+	uint64_t least;
 	int rc;
 
 	if (__builtin_expect(s->learns, 0))
@@ -167,12 +168,12 @@ int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 	last = spins && !rc ? dispatch_last(&s->dispatcher) : NULL;
 	if (!last)
 		return rc;
-	word = sm_watch(s, *last);
+	word = sm_watch(s, *last, &least);
 	for (; word && spins; spins--) {
-		if (atomic_load_explicit(word, memory_order_relaxed) >= s->epoch)
+		if (atomic_load_explicit(word, memory_order_relaxed) >= least)
 			return dispatch_progress_last(&s->dispatcher); /* polls again, with acquire order */
 		if (spins == 1 && s->umwaits) /* the word did not change at once */
-			be_umwait(word, s->epoch);
+			be_umwait(word, least);
 		else
 			be_pause();
 	}

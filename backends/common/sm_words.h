@@ -10,8 +10,9 @@
 
 #define SM_LINE 64u
 
-/* multicast: several sends share the slots; learned: pull or staged, whichever turns out to be faster */
-enum sm_mode { SM_EAGER, SM_EAGER_MULTICAST, SM_PULL, SM_STAGED, SM_STAGED_MULTICAST, SM_LEARNED, SM_MODES };
+/* loan: eager, or by pull if the sender lends its bytes; multicast: several sends share the slots; learned: pull or staged, whichever
+ * turns out to be faster */
+enum sm_mode { SM_EAGER, SM_LOAN, SM_EAGER_MULTICAST, SM_PULL, SM_STAGED, SM_STAGED_MULTICAST, SM_LEARNED, SM_MODES };
 
 /* True if messages of that mode may go through a ring of their receiver's. */
 static inline bool sm_has_ring(uint8_t mode)
@@ -28,7 +29,8 @@ struct sm_desc {
 	uint32_t peer, tag, k; /* k: number of the message in its channel */
 	uint32_t op;
 	uint64_t bytes;
-	/* Position in lines from this rank's head: of the words that the peer writes, or of the slots of an eager multicast; 0: there are none */
+	/* Position in lines from this rank's head: of the words that the peer writes, or of the slots of an eager multicast; 0: there are
+	 * none. Of a send that may lend it is the line of `done`. */
 	uint32_t cell;
 	uint8_t send;
 	uint8_t source; /* enum sm_source */
@@ -68,9 +70,12 @@ struct sm_location {
 
 /* Slot of an eager message in the receiver's block, or of a multicast in the sender's. The payload shares the number's cache line. */
 struct sm_slot {
+	/* the epoch; if the message may be lent, twice the epoch, and one more if it is: the payload is then a struct sm_location */
 	_Alignas(8) _Atomic uint64_t seq;
 	char payload[];
 };
+
+#define SM_LOAN_MIN 512u /* bytes; longer messages may be lent, shorter ones are as fast in slots */
 
 /* Returns the bytes of a slot for an eager message. */
 static inline size_t sm_eager_bytes(uint64_t bytes)

@@ -13,9 +13,10 @@
  * The words, and who writes them:
  *
  *      started[r]    rank r            the epoch that r started last
- *      slot[i].seq   sender            EAGER: the epoch whose payload slot i holds
+ *      slot[i].seq   sender            EAGER: the epoch whose payload slot i holds; LOAN: twice that, and one more if the
+ *                                      payload is where the data may be read
  *      avail         sender            RENDEZVOUS, SHARED, LEARNED: the epoch whose data may be read from the sender
- *      done          receiver          RENDEZVOUS, SHARED, LEARNED: the epoch whose data has been copied
+ *      done          receiver          RENDEZVOUS, SHARED, LEARNED, LOAN: the epoch whose data has been copied
  *      invited[i]    receiver          SHARED: the epoch in which the sender may copy as well, with where to: two of them,
  *                                      because the receiver may invite for the next epoch before the sender has seen its own
  *      claimed       both              SHARED: chunks that one end has taken, counted over all epochs
@@ -27,7 +28,8 @@
  * Choices, all with -D:
  *
  *      TOPO   TREE (0 -> 1, 0 -> 2) or CHAIN (0 -> 1 -> 2, so that rank 1 relays)
- *      KIND   EAGER, RENDEZVOUS, SHARED, STAGED or LEARNED: how a message travels. LEARNED: the first epoch as STAGED, the
+ *      KIND   EAGER, RENDEZVOUS, SHARED, STAGED, LEARNED or LOAN: how a message travels. LOAN: in each epoch the sender
+ *             copies as in EAGER, or the receiver as in RENDEZVOUS, as the sender chooses. LEARNED: the first epoch as STAGED, the
  *             second as RENDEZVOUS, the later ones as the receiver chooses in the second, before it says `done`
  *      NC     chunks of a STAGED (3 if not given), SHARED or LEARNED message (2)
  *      MULTICAST EAGER, STAGED, both with TREE: the messages share the slots, which the first send fills
@@ -46,11 +48,11 @@
  * Mutants, each the protocol with one rule broken.  run.sh names the properties that each violates.
  *
  *      NO_START       all others          the recv does not wait for its own rank's start
- *      NO_CREDIT      EAGER, STAGED, LEARNED  the send does not look at the receiver's `started`
- *      ONE_SLOT       EAGER               one slot instead of two
+ *      NO_CREDIT      EAGER, STAGED, LEARNED, LOAN  the send does not look at the receiver's `started`
+ *      ONE_SLOT       EAGER, LOAN         one slot instead of two
  *      OWN_CREDIT     EAGER, MULTICAST       the first send looks at the `started` of its own receiver only
  *      OWN_RING       STAGED, MULTICAST      the first send looks at the `consumed` of its own receiver only
- *      NO_DONE        RENDEZVOUS, SHARED  the send completes without waiting for `done`
+ *      NO_DONE        RENDEZVOUS, SHARED, LOAN  the send completes without waiting for `done`
  *      NO_INVITATION  SHARED              the sender copies before it sees `invited`
  *      ONE_INVITATION SHARED              one place for invitations instead of two
  *      NO_HELPED      SHARED              the receiver does not wait for the sender's chunks
@@ -59,12 +61,12 @@
  *      LATE_CHOICE    LEARNED             the receiver chooses after it has said `done`
  *      EPOCH_COUNT    LEARNED             chunks are counted as if all epochs were staged
  *      NO_RING        STAGED              the send does not look at `consumed`
- *      RELAXED_STORE  EAGER, STAGED       seq, produced: may be visible before the last payload store
+ *      RELAXED_STORE  EAGER, STAGED, LOAN seq, produced: may be visible before the last payload store
  *      RELAXED_LOAD   EAGER, RENDEZVOUS, STAGED  payload may be read before seq, avail, produced is seen
- *      RELAXED_DONE   RENDEZVOUS, STAGED  done, consumed: may be visible before the last payload read
+ *      RELAXED_DONE   RENDEZVOUS, STAGED, LOAN  done, consumed: may be visible before the last payload read
  *
  * Reachability, to show that the model is not vacuous: REACH adds two claims that run.sh expects to
- * fail, the first always, the second where a message is buffered in time (EAGER, and STAGED with at
+ * fail, the first always, the second where a message is buffered in time (EAGER, LOAN, and STAGED with at
  * most D chunks):
  *
  *      END       not all ranks complete the last epoch
@@ -99,6 +101,7 @@
 #define STAGED      3
 #define SHARED      4
 #define LEARNED     5
+#define LOAN        6
 
 #ifndef TOPO
 #define TOPO TREE
@@ -134,21 +137,22 @@
 #define NC 2
 #endif
 #define SLOTS     2
-#elif KIND == EAGER || KIND == RENDEZVOUS
+#elif KIND == EAGER || KIND == RENDEZVOUS || KIND == LOAN
 #ifdef NC
 #error "NC is for STAGED, SHARED and LEARNED"
 #endif
 #define NC        1
 #define SLOTS     2
 #else
-#error "KIND is EAGER, RENDEZVOUS, SHARED, STAGED or LEARNED"
+#error "KIND is EAGER, RENDEZVOUS, SHARED, STAGED, LEARNED or LOAN"
 #endif
 
 #define DIRECT  (KIND == RENDEZVOUS || KIND == SHARED)
+#define SLOTTED (KIND == EAGER || KIND == LOAN)
 #if KIND == LEARNED && (defined(NO_START) || defined(NO_DONE) || defined(RELAXED_STORE) || defined(RELAXED_LOAD) || defined(RELAXED_DONE)) \
     || KIND != LEARNED && (defined(LATE_CHOICE) || defined(EPOCH_COUNT)) \
-    || defined(NO_CREDIT) && DIRECT || defined(ONE_SLOT) && KIND != EAGER || defined(NO_DONE) && !DIRECT \
-    || defined(NO_RING) && KIND != STAGED || defined(RELAXED_STORE) && DIRECT || defined(RELAXED_LOAD) && KIND == SHARED \
+    || defined(NO_CREDIT) && DIRECT || defined(ONE_SLOT) && !SLOTTED || defined(NO_DONE) && !DIRECT && KIND != LOAN \
+    || defined(NO_RING) && KIND != STAGED || defined(RELAXED_STORE) && DIRECT || defined(RELAXED_LOAD) && (KIND == SHARED || KIND == LOAN) \
     || defined(RELAXED_DONE) && (KIND == EAGER || KIND == SHARED) \
     || (defined(NO_INVITATION) || defined(ONE_INVITATION) || defined(NO_HELPED) || defined(TORN_CLAIM) || defined(RELAXED_HELP)) && KIND != SHARED
 #error "this mutant does not apply to this KIND"
@@ -186,14 +190,17 @@ Rank rank[RANKS];
 
 typedef Slot {
   byte cell[2];
-#if KIND == EAGER
+#if SLOTTED
   byte seq
 #endif
 }
 
 typedef Message {
-#if KIND == EAGER
+#if SLOTTED
   Slot slot[SLOTS];             /* in the receiver's memory */
+#if KIND == LOAN
+  byte done;                    /* in the sender's memory */
+#endif
 #elif DIRECT || KIND == LEARNED
   byte avail;                   /* in the receiver's memory */
   byte done;                    /* in the sender's memory */
@@ -217,7 +224,7 @@ typedef Message {
 }
 Message msg[MESSAGES];
 
-#if KIND == EAGER
+#if SLOTTED
 #ifdef ONE_SLOT
 #define SLOT(e, k)  0
 #else
@@ -290,6 +297,10 @@ Message msg[MESSAGES];
 #elif DIRECT
 #define PUBLISH  msg[m].avail = e
 #define ARRIVED  (msg[m].avail == e)
+#define RELEASE  msg[m].done = e
+#elif KIND == LOAN
+#define SEQ      msg[m].slot[SLOT(e, k)].seq
+#define ARRIVED  (SEQ / 2 == e)
 #define RELEASE  msg[m].done = e
 #else
 #define PUBLISH  msg[HOME(m)].produced = COUNT(e, k)
@@ -378,6 +389,18 @@ proctype send(byte m)
       :: else -> break
       od;
       staged = staged + NC
+    fi;
+#elif KIND == LOAN
+    CREDIT;
+    if
+    :: SEQ = 2 * e + 1                  /* the user buffer is stable until this send completes */
+#ifndef NO_DONE
+      ; (msg[m].done == e)
+#endif
+    :: PUT(0); PUT(1); SEQ = 2 * e
+#ifdef RELAXED_STORE
+    :: PUT(0); SEQ = 2 * e; PUT(1)
+#endif
     fi;
 #elif KIND == SHARED
     PUBLISH;                            /* the user buffer is stable until this send completes */
@@ -476,6 +499,20 @@ proctype recv(byte m)
       :: else -> break
       od;
       staged = staged + NC
+    fi;
+#elif KIND == LOAN
+    ARRIVED;
+    if
+    :: SEQ & 1 -> GET_DIRECT(0);
+#ifdef RELAXED_DONE
+      if
+      :: GET_DIRECT(1); RELEASE
+      :: RELEASE; GET_DIRECT(1)
+      fi
+#else
+      GET_DIRECT(1); RELEASE
+#endif
+    :: else -> GET_SLOT(0); GET_SLOT(1)
     fi;
 #elif KIND == SHARED
     if

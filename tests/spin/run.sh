@@ -129,6 +129,7 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   shared="-DTOPO=$topo -DKIND=SHARED"
   staged="-DTOPO=$topo -DKIND=STAGED"
   learned="-DTOPO=$topo -DKIND=LEARNED"
+  loan="-DTOPO=$topo -DKIND=LOAN"
 
   # The protocol.
   verify $t-eager none $eager
@@ -139,6 +140,7 @@ for topo in ${TOPOS:-TREE CHAIN}; do
     verify $t-staged-nc$nc none $staged -DNC=$nc
   done
   verify $t-learned none $learned
+  verify $t-loan none $loan
 
   # All ranks reach the end of the last epoch, and where a message is buffered in time the root does
   # not wait for the same epoch of its receiver.
@@ -149,6 +151,7 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   verify $t-staged-nc2-reach AHEAD,END $staged -DNC=2 -DREACH
   verify $t-staged-nc3-reach END $staged -DNC=3 -DREACH
   verify $t-learned-reach AHEAD,END $learned -DREACH
+  verify $t-loan-reach AHEAD,END $loan -DREACH
 
   # Mutants.  Without credit an eager sender overwrites a slot that is still unread (DATA), or the
   # receiver waits for an epoch that is gone (DEADLOCK), and it runs away (PEERS); with one slot the
@@ -196,6 +199,14 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   verify $t-learned-NO_CREDIT none $learned -DNO_CREDIT
   verify $t-learned-LATE_CHOICE DEADLOCK $learned -DLATE_CHOICE
   verify $t-learned-EPOCH_COUNT DEADLOCK $learned -DEPOCH_COUNT
+
+  # A sender that takes back what it has lent overwrites what is being read; the others are as for what is not lent.
+  verify $t-loan-NO_DONE DATA,WINDOW $loan -DEPOCHS=2 -DNO_DONE
+  verify $t-loan-RELAXED_DONE DATA,WINDOW $loan -DEPOCHS=2 -DRELAXED_DONE
+  verify $t-loan-RELAXED_STORE DATA $loan -DEPOCHS=1 -DRELAXED_STORE
+  verify $t-loan-NO_CREDIT DATA,DEADLOCK,PEERS,WINDOW $loan -DNO_CREDIT
+  verify $t-loan-ONE_SLOT DATA,DEADLOCK,WINDOW $loan -DONE_SLOT
+  verify $t-loan-NO_START DATA,DEADLOCK,WINDOW $loan -DEPOCHS=2 -DNO_START
 done
 
 # Sends that share slots: all of their receivers must have made room.

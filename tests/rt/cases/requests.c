@@ -3,6 +3,7 @@
 #include "tests/rt/cases/cases.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,75 @@ static int late(struct member *m)
 		CALL(MPIX_Sched_free(&req));
 	}
 	free(data);
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+/* True if ranks that share memory have a CPU each. */
+static bool have_cpus(const struct member *m)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) >= m->size;
+}
+
+enum { LENT = 1500 };
+
+/* Carries out an epoch of a bcast that rank 1 starts when rank 0 says so: after it has tested its own request some times, or if it is
+ * to complete alone, has completed it. *flag: whether its last test has found it complete */
+static int bcast_late(struct member *m, MPIX_Sched_request req, char *data, char x, bool alone, int *flag)
+{
+	char nothing = 0, all[TEAM_MAX];
+
+	memset(data, m->rank ? -1 : x, LENT);
+	*flag = 0;
+	if (m->rank == 0) {
+		CALL(MPIX_Sched_start(req));
+		for (int i = 0; i < 100; i++)
+			CALL(MPIX_Sched_request_get_status(req, flag, NULL));
+		if (alone) {
+			CALL(MPIX_Sched_wait(req));
+			memset(data, -2, LENT);
+		}
+	}
+	NEED(team_allgather(&nothing, all, 1, m) == 0);
+	if (m->rank)
+		CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	for (int i = 0; i < LENT && (m->rank || !alone); i++)
+		NEED(data[i] == x);
+	NEED(team_allgather(&nothing, all, 1, m) == 0); /* rank 0 has credit for the next epoch */
+	return 0;
+}
+
+/* A short message from the heap is lent to a rank that is on time. After it was late the sender completes alone, and so it does if it
+ * is rebound to private memory. */
+static int lent(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast);
+	char private[LENT], *heap;
+	struct MPIX_Sched_bind b;
+	MPIX_Sched_request req;
+	int flag;
+
+	NEED(s);
+	CALL(MPIX_Sched_alloc(m->ctx, LENT, (void **)&heap));
+	b = case_bind((void *[]){ heap }, 1, LENT, MPIX_SCHED_BYTE);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	NEED(bcast_late(m, req, heap, 1, false, &flag) == 0);
+	NEED(!flag || !have_cpus(m));
+	NEED(bcast_late(m, req, heap, 2, true, &flag) == 0);
+	NEED(bcast_late(m, req, heap, 3, false, &flag) == 0);
+	NEED(!flag || !have_cpus(m));
+	NEED(bcast_late(m, req, heap, 4, true, &flag) == 0);
+	NEED(bcast_late(m, req, heap, 5, true, &flag) == 0);
+	CALL(MPIX_Sched_rebind(req, (void *[]){ m->rank ? heap : private }, 1));
+	for (char x = 6; x < 10; x++)
+		NEED(bcast_late(m, req, m->rank ? heap : private, x, true, &flag) == 0);
+	CALL(MPIX_Sched_rebind(req, (void *[]){ heap }, 1));
+	NEED(bcast_late(m, req, heap, 10, false, &flag) == 0);
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_dealloc(m->ctx, heap));
 	CALL(MPIX_Sched_unload(&s));
 	return 0;
 }
@@ -511,6 +581,7 @@ static int recalled(struct member *m)
 const struct test_case request_cases[] = {
 	{ .name = "life", .fn = life, .sizes = { 1, 2, 5 } },
 	{ .name = "late", .fn = late, .sizes = { 2, 3 } },
+	{ .name = "lent", .fn = lent, .sizes = { 2 } },
 	{ .name = "many", .fn = many, .sizes = { 1, 3, 4 } },
 	{ .name = "churn", .fn = churn, .sizes = { 3 } },
 	{ .name = "repeats", .fn = repeats, .sizes = { 2, 5 } },
