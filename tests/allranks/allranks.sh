@@ -204,11 +204,11 @@ every "$TMP/wrong.goal" -o "$TMP/wrong.bin"
 check allranks.record.wrong [ $? -eq 1 -a ! -e "$TMP/wrong.bin" ]
 
 SOLVER=$(command -v cvc5 >/dev/null && echo cvc5 || echo z3)
-ASKED='bcast_linear scan_chain'
+ASKED='bcast_linear bcast_chain'
 if [ "${SWEEP:-}" = all ]; then
-	ASKED+=' bcast_binomial bcast_chain exscan_chain scatter_linear'
+	ASKED+=' bcast_binomial scan_chain exscan_chain scatter_linear'
 else
-	PROVED="$ASKED scan_binomial"
+	PROVED="$ASKED bcast_binomial"
 fi
 for s in $PROVED; do
 	proves "$s"
@@ -228,7 +228,7 @@ if command -v z3 >/dev/null; then
 			esac
 		done
 	else
-		models "$TMP/scan_binomial" scan_binomial 6 13
+		models "$TMP/bcast_binomial" bcast_binomial 6 13
 	fi
 fi
 finish

@@ -108,8 +108,9 @@ check install.own_schedule [ $? -eq 0 ]
 missing=
 for page in "$ROOT"/man/*.[1-9]; do
 	page=$(basename "$page")
-	man -M "$tree/share/man" "${page##*.}" "${page%.*}" 2>/dev/null | grep -q DESCRIPTION || missing="$missing $page"
+	man -M "$tree/share/man" -w "${page##*.}" "${page%.*}" >/dev/null 2>&1 || missing="$missing $page"
 done
+man -M "$tree/share/man" 1 goalc 2>/dev/null | grep -q DESCRIPTION || missing="$missing and no text"
 check "install.man$missing" [ -z "$missing" ]
 
 # ---- for bash, vim and CMake ----

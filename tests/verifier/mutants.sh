@@ -25,13 +25,20 @@ text()
 }
 export -f one text
 
-for n in 5 8; do
-	for s in schedules/*.goal; do
-		takes "$s" "$n" && echo "$n $s"
-	done
+# turn N : true for each second number; with TEXTS=1, in a share, schedules and sizes take turns
+turn() { [ "$TEXTS" -gt 1 ] || [ $(($1 % 2)) -eq 0 ]; }
+
+i=0
+for s in schedules/*.goal; do
+	i=$((i + 1))
+	! takes "$s" 5 || ! turn $i || echo "5 $s"
+	! takes "$s" 8 || ! turn $((i + 1)) || echo "8 $s"
 done | xargs -P "$JOBS" -n 2 bash -c 'one "$0" "$1"'
 
-ls schedules/*.goal schedules/lib/*.goal | xargs -P "$JOBS" -n 1 bash -c 'text "$0"'
+for s in schedules/*.goal schedules/lib/*.goal; do
+	i=$((i + 1))
+	! turn $i || echo "$s"
+done | xargs -P "$JOBS" -n 1 bash -c 'text "$0"'
 
 verdicts mutants
 echo "# schedule                            ranks mutants wrong rejected unseen  same accepted executions"
