@@ -68,6 +68,7 @@ struct sm_moved {
 	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
 	uint64_t staged; /* staged: chunks of earlier epochs; multicast, first send: chunks in the ring in all epochs */
 	uint64_t lends_from; /* loan, send: the epoch from which on it lends again */
+	uint64_t since; /* loan, send: time from which it has waited for the receiver, ns */
 	uint32_t copies; /* loan, send: epochs in which it copies before it lends again */
 	uint32_t moved; /* chunks that this end has moved in this epoch; loan, send: times that it was polled while lent */
 	uint32_t copy; /* recv-reduce: 1 + the copy that it absorbs; 0: none */

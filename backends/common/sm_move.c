@@ -211,23 +211,27 @@ static int recv_eager(struct dispatcher *e, void *what)
 
 /* ---- loan ---- */
 
-/* After so many polls a receiver is late, and the sender copies in the next epoch. Each time in a row that it is late the sender copies
- * in twice as many epochs before it lends again, so a receiver that is late by habit seldom delays it. */
-#define LATE_POLLS 16u
+/* A receiver that the sender has waited for so long is late, and the sender copies in the next epoch. Each time in a row that it is late
+ * the sender copies in twice as many epochs before it lends again, so a receiver that is late by habit seldom delays it. */
+#define LATE_NS 50000u
 #define COPIES_MOST 64u
+#define CLOCK_POLLS 16u /* who is on time needs no clock */
 
 static int await_return(const struct sm_bound *s, struct sm_msg *m)
 {
+	struct sm_moved *now = m->now;
+
 	if (atomic_load_explicit(m->done, memory_order_acquire) != s->epoch) {
-		m->now->moved++;
+		if (++now->moved == CLOCK_POLLS)
+			now->since = clock_now_ns();
 		return 0;
 	}
-	if (m->now->moved < LATE_POLLS)
-		m->now->copies = 0;
-	else if (m->now->copies < COPIES_MOST)
-		m->now->copies = m->now->copies ? 2 * m->now->copies : 1;
-	m->now->lends_from = s->epoch + 1 + m->now->copies;
-	m->now->begun = false;
+	if (now->moved < CLOCK_POLLS || clock_now_ns() - now->since < LATE_NS)
+		now->copies = 0;
+	else if (now->copies < COPIES_MOST)
+		now->copies = now->copies ? 2 * now->copies : 1;
+	now->lends_from = s->epoch + 1 + now->copies;
+	now->begun = false;
 	*m->known = s->epoch;
 	return 1;
 }

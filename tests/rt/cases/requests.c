@@ -99,6 +99,7 @@ static int bcast_late(struct member *m, MPIX_Sched_request req, char *data, char
 		CALL(MPIX_Sched_start(req));
 		for (int i = 0; i < 100; i++)
 			CALL(MPIX_Sched_request_get_status(req, flag, NULL));
+		usleep(1000);
 		if (alone) {
 			CALL(MPIX_Sched_wait(req));
 			memset(data, -2, LENT);
