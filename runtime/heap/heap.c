@@ -25,6 +25,11 @@ static void close_files(const struct rt_heap *h)
 		close(h->event);
 }
 
+void rt_heap_populate(char *base)
+{
+	madvise(base, (size_t)128 << 10, MADV_POPULATE_WRITE);
+}
+
 int rt_resize(int fd, size_t size)
 {
 	struct rlimit most;
@@ -104,6 +109,8 @@ static bool grow_heap(struct rt_heap *h, size_t need)
 	if (mmap(h->base + h->size, size - h->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, h->fd,
 		 (off_t)h->size) == MAP_FAILED)
 		return false;
+	if (!h->size)
+		rt_heap_populate(h->base);
 	h->size = size;
 	return true;
 }

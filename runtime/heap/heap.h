@@ -47,6 +47,9 @@ static inline struct rt_door *rt_heap_door(const struct rt_heap *h)
 	return (struct rt_door *)(void *)h->base;
 }
 void rt_heap_unref(struct rt_heap *h);
+/* Makes the first pages of a mapped heap present, so that binds need not wait for them one by one. Fails before Linux 5.14, without
+ * consequences. */
+void rt_heap_populate(char *base);
 /* Returns how many bytes the file of a heap has at least if a block ends at `end`. A peer that maps the block maps them all. */
 uint64_t rt_heap_reach(uint64_t end);
 /* Allocates zeroed memory, aligned to 64 bytes, and stores its offset in *off. Returns NULL when there is no more. */
