@@ -70,7 +70,8 @@ struct sm_moved {
 	uint64_t lends_from; /* loan, send: the epoch from which on it lends again */
 	uint64_t since; /* loan, send: time from which it has waited for the receiver, ns */
 	uint32_t copies; /* loan, send: epochs in which it copies before it lends again */
-	uint32_t moved; /* chunks that this end has moved in this epoch; loan, send: times that it was polled while lent */
+	/* chunks that this end has moved in this epoch; loan, send: times that it was polled while lent; copy that waits: times polled */
+	uint32_t moved;
 	uint32_t copy; /* recv-reduce: 1 + the copy that it absorbs; 0: none */
 	bool absorbed; /* copy: true if a recv-reduce absorbs it */
 	/* pull: true if the epoch's announcement has been made (send) or seen (recv); loan, send: true while bytes are lent */
@@ -169,6 +170,7 @@ struct sm_bound {
 	struct copyq *queue; /* queue of fragments in `sh`, or NULL */
 	const struct be_bells *bells; /* bells of this rank, rung for its queue */
 	uint64_t epoch; /* epoch under way, copied from `sh` */
+	uint64_t received; /* last epoch in which this view has received a message by pull */
 	struct sm_head **peers; /* blocks of the peers, by rank; NULL if there is no message to or from the rank */
 	uint64_t *known; /* latest epoch that each rank is known to have started */
 	bool umwaits; /* true if the CPU has umwait */

@@ -640,6 +640,7 @@ static int recv_pull(struct dispatcher *e, void *what)
 		rc = fetch_bytes(s, m, 0, m->bytes);
 	if (rc < 0 || (!rc && (m->now->parted || m->now->both)))
 		return rc;
+	s->received = s->epoch;
 	/* All reads are done before the sender may overwrite its bytes; pairs with the load in send_pull. */
 	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
 	be_ring(m->bells);

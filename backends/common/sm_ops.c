@@ -42,6 +42,46 @@ static int copy_poll(struct dispatcher *e, void *what)
 	return 1;
 }
 
+/* Polls in which a copy of the rank's own block waits for the message that is to be received first: some 10 us */
+#define FIRST_POLLS 16u
+#define FIRST_BYTES ((uint64_t)512 << 10) /* least bytes of a copy that waits */
+
+static int late_copy_issue(struct dispatcher *e, void *what)
+{
+	const struct sm_bound *s = sm_of(e);
+
+	s->msgs[(const struct bin_op *)what - s->b.ops].now->moved = 0;
+	return 0;
+}
+
+static int late_copy_poll(struct dispatcher *e, void *what)
+{
+	const struct sm_bound *s = sm_of(e);
+	struct sm_moved *now = s->msgs[(const struct bin_op *)what - s->b.ops].now;
+
+	return s->received == s->epoch || now->moved++ >= FIRST_POLLS ? copy_poll(e, what) : 0;
+}
+
+/* True if this rank receives before it carries out a long copy. Two ranks that exchange blocks would else both copy their own first,
+ * and then both receive; if one of them begins with the other's block, one at a time loads what the other has in its caches. A block
+ * that is sent as well would be loaded by both. */
+static bool receives_first(const struct sm_bound *s, uint32_t copy)
+{
+	const struct bin_op *c = &s->b.ops[copy];
+	bool receives = false;
+
+	if (c->kind != BIN_OP_COPY || c->len * s->b.layout->basic < FIRST_BYTES || s->b.rank % 2 == 0)
+		return false;
+	for (uint32_t i = 0; i < s->b.nops; i++) {
+		const struct bin_op *o = &s->b.ops[i];
+
+		if (bin_sends(o->kind) && o->buf[0] == c->buf[0] && o->off[0] == c->off[0])
+			return false;
+		receives |= bin_recvs(o->kind) && o->len == c->len;
+	}
+	return receives;
+}
+
 static int reduce_poll(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
@@ -84,6 +124,8 @@ void sm_set_how(struct sm_bound *s)
 		todo->what = (void *)(uintptr_t)o;
 		if (s->msgs[i].now->absorbed)
 			todo->how = how[BIN_OP_NOP];
+		else if (sm_is_long(s, i) && receives_first(s, i))
+			todo->how = (struct dispatch_how){ late_copy_issue, late_copy_poll };
 		else if (sm_is_long(s, i))
 			todo->how = (struct dispatch_how){ leave_op, todo->how.issue };
 	}

@@ -77,6 +77,58 @@ static int late(struct member *m)
 	return 0;
 }
 
+static const char swap[] = "schedule swap\n"
+			   "buffer in give[p * count]\n"
+			   "buffer out take[p * count]\n"
+			   "rank r of p {\n"
+			   "  copy give[r * count +: count] into take[r * count +: count]\n"
+			   "  for k = 1 to p - 1 {\n"
+			   "    send give[(r + k) mod p * count +: count] to (r + k) mod p\n"
+			   "    recv take[(r - k) mod p * count +: count] from (r - k) mod p\n"
+			   "  }\n"
+			   "}\n";
+
+/* Long blocks, from memory that others can load, and not: a rank with an odd number receives before it copies its own, but not for long
+ * if rank 0 is late. */
+static int swapped(struct member *m)
+{
+	const size_t bytes = 600000, all = bytes * (size_t)m->size;
+	MPIX_Sched s = case_load(m, swap);
+	MPIX_Sched_request req;
+	char *give[2] = { NULL, malloc(all) }, *take[2] = { NULL, malloc(all) };
+
+	NEED(s && give[1] && take[1]);
+	CALL(MPIX_Sched_alloc(m->ctx, all, (void **)&give[0]));
+	CALL(MPIX_Sched_alloc(m->ctx, all, (void **)&take[0]));
+	for (int private = 0; private < 2; private++) {
+		char *in = give[private], *out = take[private];
+		struct MPIX_Sched_bind b = case_bind((void *[]){ in, out }, 2, bytes, MPIX_SCHED_BYTE);
+
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		for (int e = 0; e < 6; e++) {
+			for (int k = 0; k < m->size; k++)
+				memset(in + bytes * (size_t)k, e * 16 + m->rank * 4 + k, bytes);
+			memset(out, -1, all);
+			if (m->rank == 0 && e % 3 == 1)
+				usleep(3000);
+			CALL(MPIX_Sched_start(req));
+			CALL(MPIX_Sched_wait(req));
+			for (size_t i = 0; i < all; i++)
+				NEED(out[i] == (char)(e * 16 + (int)(i / bytes) * 4 + m->rank));
+		}
+		CALL(MPIX_Sched_free(&req));
+		if (private) {
+			free(in);
+			free(out);
+		} else {
+			CALL(MPIX_Sched_dealloc(m->ctx, in));
+			CALL(MPIX_Sched_dealloc(m->ctx, out));
+		}
+	}
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 /* True if ranks that share memory have a CPU each. */
 static bool have_cpus(const struct member *m)
 {
@@ -582,6 +634,7 @@ static int recalled(struct member *m)
 const struct test_case request_cases[] = {
 	{ .name = "life", .fn = life, .sizes = { 1, 2, 5 } },
 	{ .name = "late", .fn = late, .sizes = { 2, 3 } },
+	{ .name = "swapped", .fn = swapped, .sizes = { 2, 3 } },
 	{ .name = "lent", .fn = lent, .sizes = { 2 } },
 	{ .name = "many", .fn = many, .sizes = { 1, 3, 4 } },
 	{ .name = "churn", .fn = churn, .sizes = { 3 } },
