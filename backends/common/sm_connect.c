@@ -177,7 +177,7 @@ void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 	if (copy)
 		m->operand = locate(s, &s->b.ops[copy - 1], buffers, &m->now->operand);
 	if (m->mode == SM_LOAN && bin_sends(s->b.ops[op].kind))
-		m->lends = buffers[s->b.ops[op].buf[0]].heap && !group_crowded(s->b.group) && !may_borrow(s);
+		m->lends = buffers[s->b.ops[op].buf[0]].heap && !s->b.helped && !group_crowded(s->b.group) && !may_borrow(s);
 	if (s->view)
 		return;
 	m->bounces = is_hidden(s, op, buffers);

@@ -158,18 +158,23 @@ int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 {
 	struct sm_bound *s = to_sm(bound);
 	const _Atomic uint64_t *word;
-	const uint32_t *last;
 	uint64_t least;
-	int rc;
 
 	if (__builtin_expect(s->learns, 0))
 		return sm_progress_trial(s, who);
-	rc = dispatch_progress(&s->dispatcher, who);
-	last = spins && !rc ? dispatch_last(&s->dispatcher) : NULL;
-	if (!last)
-		return rc;
-	word = sm_watch(s, *last, &least);
-	for (; word && spins; spins--) {
+	/* while several ops are active, there is no single word to watch */
+	for (;; spins--) {
+		const int rc = dispatch_progress(&s->dispatcher, who);
+		const uint32_t *last = spins && !rc ? dispatch_last(&s->dispatcher) : NULL;
+
+		if (rc || !spins)
+			return rc;
+		word = last ? sm_watch(s, *last, &least) : NULL;
+		if (word)
+			break;
+		be_pause();
+	}
+	for (; spins; spins--) {
 		if (atomic_load_explicit(word, memory_order_relaxed) >= least)
 			return dispatch_progress_last(&s->dispatcher); /* polls again, with acquire order */
 		if (spins == 1 && s->umwaits) /* the word did not change at once */
