@@ -16,6 +16,10 @@
 #include <unistd.h>
 
 #define STEP ((size_t)1 << 20) /* the file grows by multiples of this */
+/* A block of so many bytes begins with a page. If a source and a target differ by a line or a few in their place in the page, some CPUs
+ * take a load for one of what was just stored, and a copy takes half as long again. */
+#define PAGES ((size_t)16 << 10)
+#define PAGE ((size_t)4096)
 
 static void close_files(const struct rt_heap *h)
 {
@@ -133,31 +137,56 @@ static bool split_block(struct rt_heap *h, size_t i, size_t len)
 	return true;
 }
 
+static void merge_next(struct rt_heap *h, size_t i)
+{
+	struct rt_block *b = &h->blocks.at[i];
+
+	if (i + 1 >= h->blocks.n || b->used || b[1].used)
+		return;
+	b->len += b[1].len;
+	memmove(b + 1, b + 2, (h->blocks.n - i - 2) * sizeof *b);
+	h->blocks.n--;
+}
+
+/* Returns the bytes from `off` on that a block of `len` bytes leaves out. */
+static size_t gap_before(uint64_t off, size_t len)
+{
+	return len < PAGES ? 0 : align_up(off, PAGE) - off;
+}
+
 /* clear: true if the block has to be zero */
 static void *take_block(struct rt_heap *h, size_t len, bool clear, uint64_t *off)
 {
 	uint64_t end = h->blocks.n ? h->blocks.at[h->blocks.n - 1].off + h->blocks.at[h->blocks.n - 1].len : 0;
+	const size_t gap = gap_before(end, len);
 
 	while (h->full < h->blocks.n && h->blocks.at[h->full].used)
 		h->full++;
 	for (size_t i = h->full; i < h->blocks.n; i++) {
 		struct rt_block *b = &h->blocks.at[i];
+		const size_t skip = gap_before(b->off, len);
 
-		if (b->used || b->len < len)
+		if (b->used || b->len < skip || b->len - skip < len)
 			continue;
-		if (!split_block(h, i, len))
+		if (skip && !split_block(h, i++, skip))
 			return NULL;
+		if (!split_block(h, i, len)) {
+			merge_next(h, i - !!skip);
+			return NULL;
+		}
 		b = &h->blocks.at[i];
 		b->used = true;
 		*off = b->off;
 		return clear ? memset(h->base + b->off, 0, len) : h->base + b->off;
 	}
 	/* Beyond the last block the file has never been written: it is zero. */
-	if (len > SIZE_MAX / 2 || !grow_heap(h, end + len) ||
-	    VEC_PUSH(&h->blocks, (struct rt_block){ .off = end, .len = len, .used = true }))
+	if (len > SIZE_MAX / 2 || !grow_heap(h, end + gap + len) || VEC_RESERVE(&h->blocks, h->blocks.n + 2))
 		return NULL;
-	*off = end;
-	return h->base + end;
+	if (gap)
+		(void)VEC_PUSH(&h->blocks, (struct rt_block){ .off = end, .len = gap });
+	(void)VEC_PUSH(&h->blocks, (struct rt_block){ .off = end + gap, .len = len, .used = true });
+	*off = end + gap;
+	return h->base + end + gap;
 }
 
 static void *alloc_block(struct rt_heap *h, size_t size, bool clear, uint64_t *off)
@@ -204,23 +233,12 @@ void *rt_heap_alloc_row(struct rt_heap *h, size_t size, uint32_t n, uint64_t *of
 	if (len > SIZE_MAX / 2 / n)
 		return NULL;
 	pthread_mutex_lock(&h->lock);
-	if (!VEC_RESERVE(&h->blocks, h->blocks.n + 1 + n)) /* so nothing below runs out of memory for the list */
+	if (!VEC_RESERVE(&h->blocks, h->blocks.n + 2 + n)) /* so nothing below runs out of memory for the list */
 		p = take_block(h, n * len, true, off);
 	for (size_t i = p ? find_block(h, *off) : 0; p && --n; i++)
 		split_block(h, i, len);
 	pthread_mutex_unlock(&h->lock);
 	return p;
-}
-
-static void merge_next(struct rt_heap *h, size_t i)
-{
-	struct rt_block *b = &h->blocks.at[i];
-
-	if (i + 1 >= h->blocks.n || b->used || b[1].used)
-		return;
-	b->len += b[1].len;
-	memmove(b + 1, b + 2, (h->blocks.n - i - 2) * sizeof *b);
-	h->blocks.n--;
 }
 
 static bool ptr_in_heap(const struct rt_heap *h, const void *ptr)

@@ -64,6 +64,39 @@ static int reused_heap(struct member *m)
 	return 0;
 }
 
+/* Blocks from 16 KiB on begin with a page, and short ones have the room between them. */
+static int heap_pages(struct member *m)
+{
+	enum { BLOCKS = 12 };
+	char *block[BLOCKS], *between, *again;
+	const size_t size = 16384;
+
+	for (size_t k = 0; k < BLOCKS; k++) {
+		CALL(MPIX_Sched_alloc(m->ctx, size + 100 * k, (void **)&block[k]));
+		NEED((uintptr_t)block[k] % 4096 == 0);
+		for (size_t i = 0; i < size + 100 * k; i++)
+			NEED(block[k][i] == 0);
+		memset(block[k], -1, size + 100 * k);
+	}
+	CALL(MPIX_Sched_alloc(m->ctx, 700, (void **)&between));
+	NEED(between < block[BLOCKS - 1]);
+	CALL(MPIX_Sched_dealloc(m->ctx, between));
+	CALL(MPIX_Sched_dealloc(m->ctx, block[3]));
+	CALL(MPIX_Sched_dealloc(m->ctx, block[4]));
+	CALL(MPIX_Sched_alloc(m->ctx, size + 400, (void **)&again));
+	NEED(again == block[3]);
+	CALL(MPIX_Sched_alloc(m->ctx, size, (void **)&block[4]));
+	NEED(block[4] > block[3] && block[4] < block[5] && (uintptr_t)block[4] % 4096 == 0);
+	for (size_t i = 0; i < size; i++)
+		NEED(block[4][i] == 0);
+	for (size_t k = 0; k < BLOCKS; k++)
+		CALL(MPIX_Sched_dealloc(m->ctx, block[k]));
+	CALL(MPIX_Sched_alloc(m->ctx, BLOCKS * size, (void **)&again));
+	NEED(again <= block[1]); /* what was between them is one piece again */
+	CALL(MPIX_Sched_dealloc(m->ctx, again));
+	return 0;
+}
+
 /* The memory of requests is counted when they are bound, and stays counted. A caller with the struct of an older version gets
  * only its fields. */
 static int counted_memory(struct member *m)
@@ -437,6 +470,7 @@ const struct test_case memory_cases[] = {
 	{ .name = "vanished", .fn = vanished, .sizes = { 2 } },
 	{ .name = "counted_memory", .fn = counted_memory, .sizes = { 1, 3 } },
 	{ .name = "reused_heap", .fn = reused_heap, .sizes = { 1, 2 } },
+	{ .name = "heap_pages", .fn = heap_pages, .sizes = { 1, 2 } },
 	{ .name = "bound_heap", .fn = bound_heap, .sizes = { 1, 3 } },
 	{ .name = "in_place", .fn = in_place, .sizes = { 1, 2, 4 } },
 	{ .name = NULL },
