@@ -27,6 +27,7 @@ static int check_gaps(struct check_table *t, bool partial)
 {
 	static const char *const ops[SELECT_OPS] = { ", with an operation that does not commute", ", with a user's operation", "" };
 	static const char *const topologies[SELECT_TOPOLOGIES] = { "", ", in a grid", ", in a graph" };
+	static const char *const sharings[SELECT_SHARINGS] = { "", ", without a common cache", ", on several nodes" };
 	struct select_cover cover;
 	int err = select_cover(&t->s, 0, t->s.rows.n, &cover);
 
@@ -38,7 +39,7 @@ static int check_gaps(struct check_table *t, bool partial)
 			goal_diag(t->d, GOAL_ERROR, row->at, NULL,
 				  "no row takes %s with %" PRIu64 " rank%s and %" PRIu64 " bytes%s%s%s%s%s", gap->collective, gap->ranks,
 				  gap->ranks == 1 ? "" : "s", gap->bytes, ops[gap->op], topologies[gap->topology],
-				  gap->apart ? ", on several nodes" : "", gap->reproducible ? ", reproducibly" : "",
+				  sharings[gap->sharing], gap->reproducible ? ", reproducibly" : "",
 				  partial ? "" : "; --partial leaves such calls to the installed table");
 	}
 	select_cover_free(&cover);

@@ -21,7 +21,7 @@
 #define NAME "select.table"
 
 static const char *const topologies[SELECT_TOPOLOGIES] = { "any", "cart", "graph" };
-static const char *const shape_names[] = { "all", "pow2", "even", "node" };
+static const char *const shape_names[SELECT_SHAPES] = { "all", "pow2", "even", "node", "cache" };
 
 /* ---- one row ---- */
 
@@ -126,8 +126,7 @@ static void parse_range(struct reader *x, const char *what, struct select_range 
 	end = s + x->len;
 	colon = shape ? memchr(s, ':', x->len) : NULL;
 	if (colon) {
-		int i = option_name_index(shape_names, sizeof shape_names / sizeof *shape_names, colon + 1,
-				   (size_t)(end - colon - 1));
+		int i = option_name_index(shape_names, SELECT_SHAPES, colon + 1, (size_t)(end - colon - 1));
 
 		*shape = (enum select_shape)(i < 0 ? 0 : i);
 		ok = i > 0;
@@ -143,7 +142,7 @@ static void parse_range(struct reader *x, const char *what, struct select_range 
 	}
 	if (!ok)
 		WRONG(x, "%s is any, N, N- or N-M%s, not %.*s", what,
-		      shape ? ", perhaps with :pow2, :even or :node" : " with K, M or G", (int)x->len, x->word);
+		      shape ? ", perhaps with :pow2, :even, :node or :cache" : " with K, M or G", (int)x->len, x->word);
 	else if (r->min > r->max || (shape && !has_ranks(r, *shape)))
 		WRONG(x, "%s %.*s is empty", what, (int)x->len, x->word);
 }
@@ -164,8 +163,8 @@ static void parse_op(struct reader *x, struct select_row *row)
 		return;
 	if (!collective_reduces(row->collective))
 		WRONG(x, "%s has no operation, so its calls are not reproducible or otherwise", row->collective);
-	else if (row->bytes.min || row->bytes.max != UINT64_MAX || row->shape == SELECT_NODE)
-		WRONG(x, "reproducible results depend on neither bytes nor nodes: the row has to be for any bytes, without :node");
+	else if (row->bytes.min || row->bytes.max != UINT64_MAX || select_sharing_of(row) != SELECT_SHARE_NOTHING)
+		WRONG(x, "reproducible results depend on neither bytes nor nodes: the row has to be for any bytes, without :node or :cache");
 }
 
 static void parse_define(struct reader *x, struct select_row *row)
@@ -267,8 +266,10 @@ static bool rows_meet(const struct select_row *a, const struct select_row *b)
 /* True if row a takes all calls that row b takes. */
 static bool row_covers(const struct select_row *a, const struct select_row *b)
 {
-	return select_alike(a, b) && a->ranks.min <= b->ranks.min && a->ranks.max >= b->ranks.max &&
-	       (a->shape == SELECT_ALL || a->shape == b->shape) && a->bytes.min <= b->bytes.min && a->bytes.max >= b->bytes.max &&
+	const bool shape = a->shape == SELECT_ALL || a->shape == b->shape || (a->shape == SELECT_NODE && b->shape == SELECT_CACHE);
+
+	return shape && select_alike(a, b) && a->ranks.min <= b->ranks.min && a->ranks.max >= b->ranks.max &&
+	       a->bytes.min <= b->bytes.min && a->bytes.max >= b->bytes.max &&
 	       a->op <= b->op && (a->topology == SELECT_NONE || a->topology == b->topology);
 }
 
@@ -412,7 +413,7 @@ static bool range_contains(const struct select_range *r, uint64_t v)
 
 bool select_takes_ranks(const struct select_row *r, uint64_t ranks)
 {
-	static const uint64_t mask[] = { [SELECT_EVEN] = 1, [SELECT_NODE] = 0 };
+	static const uint64_t mask[SELECT_SHAPES] = { [SELECT_EVEN] = 1 };
 	const uint64_t bits = r->shape == SELECT_POW2 ? ranks - 1 : mask[r->shape];
 
 	return range_contains(&r->ranks, ranks) && !(ranks & bits);
@@ -420,12 +421,11 @@ bool select_takes_ranks(const struct select_row *r, uint64_t ranks)
 
 const char *select_misfit(const struct select_row *r, const struct select_call *call)
 {
-	return strcmp(r->collective, call->collective) != 0				   ? "collective" :
-	       !select_takes_ranks(r, call->ranks)					   ? "ranks" :
-	       r->shape == SELECT_NODE && call->apart					   ? "nodes" :
-	       !range_contains(&r->bytes, call->bytes)					   ? "bytes" :
-	       r->op > call->op || r->reproducible != call->reproducible		   ? "op" :
-	       r->topology != SELECT_NONE && r->topology != call->topology ? "topology" : NULL;
+	return strcmp(r->collective, call->collective) != 0				       ? "collective" :
+	       !select_takes_ranks(r, call->ranks) || call->sharing > select_sharing_of(r)     ? "ranks" :
+	       !range_contains(&r->bytes, call->bytes)					       ? "bytes" :
+	       r->op > call->op || r->reproducible != call->reproducible		       ? "op" :
+	       r->topology != SELECT_NONE && r->topology != call->topology		       ? "topology" : NULL;
 }
 
 bool select_asks(const char *collective)

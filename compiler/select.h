@@ -19,8 +19,12 @@ enum select_topology { SELECT_NONE, SELECT_CART, SELECT_GRAPH, SELECT_TOPOLOGIES
  * any part of an element. A collective without an operation counts as built-in. */
 enum select_op { SELECT_ANY_OP, SELECT_COMMUTATIVE, SELECT_BUILTIN, SELECT_OPS };
 
-/* Restriction on the ranks in a row: on their number, or that they share a node. */
-enum select_shape { SELECT_ALL, SELECT_POW2, SELECT_EVEN, SELECT_NODE };
+/* Restriction on the ranks in a row: on their number, or that they share a node, or a cache as well. */
+enum select_shape { SELECT_ALL, SELECT_POW2, SELECT_EVEN, SELECT_NODE, SELECT_CACHE, SELECT_SHAPES };
+
+/* What the ranks of a call share: a node and a cache of its last level, a node, or nothing. A row for ranks that share less takes
+ * calls of ranks that share more as well. */
+enum select_sharing { SELECT_SHARE_CACHE, SELECT_SHARE_NODE, SELECT_SHARE_NOTHING, SELECT_SHARINGS };
 
 struct select_call {
 	const char *collective;
@@ -28,7 +32,7 @@ struct select_call {
 	enum select_op op;
 	enum select_topology topology;
 	bool reproducible; /* true if the result may depend on nothing but the data, the number of ranks and the root */
-	bool apart; /* true if not all messages go through shared memory: the ranks are on several nodes */
+	enum select_sharing sharing;
 };
 
 #define SELECT_MOST_RANKS INT32_MAX /* MPI has no larger communicators */
@@ -77,9 +81,15 @@ int select_load(struct goal_diags *d, const char *path, struct select *s);
 int select_load_one(struct goal_diags *d, const char *path, struct select *s);
 void select_free(struct select *s);
 
+/* Returns the least that ranks share whose calls the row takes. */
+static inline enum select_sharing select_sharing_of(const struct select_row *row)
+{
+	return row->shape == SELECT_CACHE ? SELECT_SHARE_CACHE : row->shape == SELECT_NODE ? SELECT_SHARE_NODE : SELECT_SHARE_NOTHING;
+}
+
 /* True if a number of ranks is in the row's range and has its shape. */
 bool select_takes_ranks(const struct select_row *row, uint64_t ranks);
-/* Returns the first part of a row that does not match a call: "collective", "ranks", "nodes", "bytes", "op" or "topology"; NULL
+/* Returns the first part of a row that does not match a call: "collective", "ranks", "bytes", "op" or "topology"; NULL
  * if the row takes the call. */
 const char *select_misfit(const struct select_row *row, const struct select_call *call);
 /* True if the environment variable GOAL_REPRODUCIBLE makes calls of this collective ask for reproducible results. */

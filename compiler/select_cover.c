@@ -2,26 +2,26 @@
  * Compares the calls of a collective with the rows of selection tables: rows that no call reaches, and calls that no row takes.
  *
  * The ranges of the rows cut the numbers of ranks into intervals, and the numbers of bytes as well. Within a pair of intervals,
- * what a row takes depends only on the shape of the number of ranks, the nodes, the topology and the operation. All combinations
- * of these fit a word. */
+ * what a row takes depends only on the shape of the number of ranks, what they share, the topology and the operation. For each shape, all
+ * combinations of the others fit a word. */
 #include "compiler/select.h"
 
 #include "compiler/collectives/names.h"
 #include "util/order.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Shapes of numbers of ranks. The number 1, which is odd and a power of two, has an interval of its own. */
 enum shape { POW2, EVEN, ODD, SHAPES };
 
 #define OPS SELECT_OPS
-#define PLACES (OPS * SELECT_TOPOLOGIES) /* combinations of topology and operation, on one node or on several */
-#define PER_SHAPE (2u * PLACES)
-_Static_assert(SHAPES * PER_SHAPE <= 64, "a word has a bit for each combination");
+#define PER_SHARING (OPS * SELECT_TOPOLOGIES) /* combinations of topology and operation */
+_Static_assert(SELECT_SHARINGS * PER_SHARING <= 32, "a word has a bit for each combination");
 
 struct swept_row {
 	const struct select_row *row;
-	uint64_t takes; /* the combinations that it takes of each number of ranks of its range but 1 */
+	uint32_t takes[SHAPES]; /* the combinations that it takes of each number of ranks of its range but 1 */
 	bool reached;
 };
 
@@ -34,50 +34,51 @@ struct sweep {
 	struct swept_row *rows; /* those of one collective that are alike, in order */
 	struct swept_row **active; /* those that take numbers of ranks of the current interval */
 	size_t nrows, nactive;
-	uint64_t calls; /* the combinations that calls of the collective have, for one shape */
+	uint32_t calls; /* the combinations that calls of the collective have, for one shape */
 	struct cuts ranks, bytes;
 	struct select_call gap; /* ranks: 0 if there is no gap */
 };
 
 /* ---- combinations ---- */
 
-static unsigned bit_of(bool apart, enum select_topology topology, enum select_op op)
+static uint32_t bit_of(unsigned sharing, unsigned topology, unsigned op)
 {
-	return apart * PLACES + topology * OPS + (SELECT_BUILTIN - op);
+	return (uint32_t)1 << (sharing * PER_SHARING + topology * OPS + (SELECT_BUILTIN - op));
 }
 
 /* Returns the combinations that calls of a collective have, for one shape. Operations are of the class `least` or a later one. */
-static uint64_t calls_of(const char *collective, enum select_op least)
+static uint32_t calls_of(const char *collective, enum select_op least)
 {
 	const bool reduces = collective_reduces(collective), near = collective_near(collective);
-	uint64_t calls = 0;
+	uint32_t calls = 0;
 
-	for (unsigned apart = 0; apart < 2; apart++)
+	for (unsigned sharing = 0; sharing < SELECT_SHARINGS; sharing++)
 		for (unsigned t = near ? SELECT_CART : SELECT_NONE; t < SELECT_TOPOLOGIES; t++)
 			for (unsigned op = reduces ? least : SELECT_BUILTIN; op < SELECT_OPS; op++)
-				calls |= (uint64_t)1 << bit_of(apart, t, op);
+				calls |= bit_of(sharing, t, op);
 	return calls;
 }
 
 /* Returns the combinations that a row takes of numbers of ranks of one shape. */
-static uint64_t taken_of(const struct select_row *row)
+static uint32_t taken_of(const struct select_row *row)
 {
 	const bool any = row->topology == SELECT_NONE;
-	uint64_t taken = 0;
+	uint32_t taken = 0;
 
-	for (unsigned t = any ? SELECT_NONE : row->topology; t < (any ? SELECT_TOPOLOGIES : row->topology + 1u); t++)
-		for (unsigned op = row->op; op < SELECT_OPS; op++)
-			taken |= (uint64_t)1 << bit_of(false, t, op);
-	return row->shape == SELECT_NODE ? taken : taken | taken << PLACES;
+	for (unsigned sharing = 0; sharing <= select_sharing_of(row); sharing++)
+		for (unsigned t = any ? SELECT_NONE : row->topology; t < (any ? SELECT_TOPOLOGIES : row->topology + 1u); t++)
+			for (unsigned op = row->op; op < SELECT_OPS; op++)
+				taken |= bit_of(sharing, t, op);
+	return taken;
 }
 
 static struct swept_row make_swept(const struct select_row *row)
 {
-	const uint64_t taken = taken_of(row), pow2 = taken << POW2 * PER_SHAPE;
-	const uint64_t even = row->shape == SELECT_POW2 ? 0 : taken << EVEN * PER_SHAPE;
-	const uint64_t odd = row->shape == SELECT_POW2 || row->shape == SELECT_EVEN ? 0 : taken << ODD * PER_SHAPE;
+	const uint32_t taken = taken_of(row);
+	const bool pow2 = row->shape == SELECT_POW2, even = row->shape == SELECT_EVEN;
 
-	return (struct swept_row){ .row = row, .takes = pow2 | even | odd };
+	return (struct swept_row){ .row = row,
+				   .takes = { [POW2] = taken, [EVEN] = pow2 ? 0 : taken, [ODD] = pow2 || even ? 0 : taken } };
 }
 
 /* Returns the least number of a shape that is not below `from`. */
@@ -150,14 +151,13 @@ static int cut_bytes(struct sweep *w)
 }
 
 /* Takes note of calls that no row takes: the one with the fewest ranks is kept. */
-static void note_gap(struct sweep *w, uint64_t left, uint64_t ranks, uint64_t bytes)
+static void note_gap(struct sweep *w, const uint32_t left[SHAPES], uint64_t ranks, uint64_t bytes)
 {
 	for (unsigned shape = 0; shape < SHAPES; shape++) {
-		const uint64_t some = left >> shape * PER_SHAPE & (((uint64_t)1 << PER_SHAPE) - 1);
 		const uint64_t n = least_of(shape, ranks);
-		const unsigned bit = some ? (unsigned)__builtin_ctzll(some) : 0;
+		const unsigned bit = left[shape] ? (unsigned)__builtin_ctz(left[shape]) : 0;
 
-		if (!some || (w->gap.ranks && w->gap.ranks <= n))
+		if (!left[shape] || (w->gap.ranks && w->gap.ranks <= n))
 			continue;
 		w->gap = (struct select_call){ .collective = w->rows[0].row->collective,
 					       .ranks = n,
@@ -165,29 +165,32 @@ static void note_gap(struct sweep *w, uint64_t left, uint64_t ranks, uint64_t by
 					       .op = SELECT_BUILTIN - bit % OPS,
 					       .topology = bit / OPS % SELECT_TOPOLOGIES,
 					       .reproducible = w->rows[0].row->reproducible,
-					       .apart = bit / PLACES };
+					       .sharing = bit / PER_SHARING };
 	}
 }
 
 /* Goes through the calls of one interval of ranks, which begins with `ranks`. `calls` are the combinations that they have. A row
  * for powers of two takes the number 1, which is odd. */
-static int sweep_bytes(struct sweep *w, uint64_t calls, uint64_t ranks)
+static int sweep_bytes(struct sweep *w, const uint32_t calls[SHAPES], uint64_t ranks)
 {
 	int err = cut_bytes(w);
 
 	for (size_t i = 0; i < w->bytes.v.n && !err; i++) {
-		uint64_t left = calls;
+		uint32_t left[SHAPES];
 
-		for (size_t k = 0; k < w->nactive && left; k++) {
+		memcpy(left, calls, sizeof left);
+		for (size_t k = 0; k < w->nactive; k++) {
 			struct swept_row *a = w->active[k];
 			const struct select_row *row = a->row;
-			const bool one = ranks == 1 && row->shape == SELECT_POW2;
-			const uint64_t takes = one ? a->takes | a->takes << (ODD - POW2) * PER_SHAPE : a->takes;
 
 			if (w->bytes.v.at[i] < row->bytes.min || w->bytes.v.at[i] > row->bytes.max)
 				continue;
-			a->reached |= (left & takes) != 0;
-			left &= ~takes;
+			for (unsigned shape = 0; shape < SHAPES; shape++) {
+				const uint32_t takes = a->takes[ranks == 1 && row->shape == SELECT_POW2 ? POW2 : shape];
+
+				a->reached |= (left[shape] & takes) != 0;
+				left[shape] &= ~takes;
+			}
 		}
 		note_gap(w, left, ranks, w->bytes.v.at[i]);
 	}
@@ -201,11 +204,10 @@ static int sweep_ranks(struct sweep *w)
 
 	for (size_t i = 0; i < w->ranks.v.n && w->ranks.v.at[i] <= SELECT_MOST_RANKS && !err; i++) {
 		const uint64_t first = w->ranks.v.at[i], last = i + 1 < w->ranks.v.n ? w->ranks.v.at[i + 1] - 1 : UINT64_MAX;
-		uint64_t calls = 0;
+		uint32_t calls[SHAPES];
 
 		for (unsigned shape = 0; shape < SHAPES; shape++)
-			if (least_of(shape, first) <= last)
-				calls |= w->calls << shape * PER_SHAPE;
+			calls[shape] = least_of(shape, first) <= last ? w->calls : 0;
 		w->nactive = 0;
 		for (size_t k = 0; k < w->nrows; k++)
 			if (first >= w->rows[k].row->ranks.min && first <= w->rows[k].row->ranks.max)

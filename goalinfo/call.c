@@ -2,6 +2,7 @@
  * Prints why a row of the selection table serves a call: the rows of the collective before it, and what each of them does not
  * match. */
 #include "goalinfo/goalinfo.h"
+#include "runtime/cpus.h"
 #include "util/env.h"
 #include "util/err.h"
 
@@ -65,7 +66,8 @@ static int print_json(const struct select *s, const struct select_call *call, co
 int info_call(const struct goalinfo *c)
 {
 	const struct select_call call = { .collective = c->collective, .ranks = (uint64_t)c->nranks, .bytes = (uint64_t)c->bytes,
-					  .op = c->op, .topology = c->topology, .reproducible = select_asks(c->collective) };
+					  .op = c->op, .topology = c->topology, .reproducible = select_asks(c->collective),
+					  .sharing = rt_cpus_shared_here() ? SELECT_SHARE_CACHE : SELECT_SHARE_NODE };
 	struct goal_diags *d = goal_diags_new();
 	struct select s = { 0 };
 	const struct select_row *row;

@@ -43,7 +43,7 @@ static int look(struct machine *m, const struct goalinfo *c)
 	err = err ? err : install_find("select.table", &m->schedules);
 	if (err)
 		return err;
-	err = topology_load(&m->topology, &m->no_topology);
+	err = topology_load(&m->topology, false, &m->no_topology);
 	for (uint32_t i = 0; i < m->topology.ncores && !err; i++) {
 		m->usable += m->topology.cores[i].usable;
 		if (m->topology.cores[i].numa >= m->numas)

@@ -10,7 +10,7 @@
 int run_place_ranks(const struct run_options *o, struct run_pinning *w)
 {
 	struct text why = { 0 };
-	int err = topology_load(&w->topology, &why);
+	int err = topology_load(&w->topology, false, &why);
 
 	w->first = o->first;
 	if (!err) {

@@ -8,6 +8,7 @@
 #include "compiler/verify/verify.h"
 #include "format/check.h"
 #include "goalrun/goalrun.h"
+#include "runtime/cpus.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/sched.h"
 #include "util/env.h"
@@ -26,12 +27,18 @@ int run_report_diags(const struct goalrun *g, int err)
 	return err == -ERR_NOMEM ? no_memory() : EXIT_FAULT;
 }
 
+/* Returns what the ranks of the run will share. They run on CPUs on which goalrun may run. */
+static enum select_sharing find_sharing(const struct run_options *o)
+{
+	return o->hosts || run_lowers(o) ? SELECT_SHARE_NOTHING : rt_cpus_shared_here() ? SELECT_SHARE_CACHE : SELECT_SHARE_NODE;
+}
+
 /* Finds the schedule that --select chooses for the first count. Counts that have other rows are left for later runs. */
 static int choose_schedule(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
 	struct select_call call = { .collective = g->collective, .ranks = o->nranks, .topology = g->topology,
-				    .reproducible = !g->tune && select_asks(g->collective), .apart = o->hosts || run_lowers(o) };
+				    .reproducible = !g->tune && select_asks(g->collective), .sharing = find_sharing(o) };
 	struct run_chosen chosen;
 	bool found;
 	size_t size = rt_basic_size(g->types.n ? (enum MPIX_Sched_basic)g->types.at[0] : MPIX_SCHED_DOUBLE);

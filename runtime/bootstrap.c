@@ -557,6 +557,7 @@ static int find_nodes(struct bootstrap *m)
 		const uint32_t first = head_of(m, r);
 
 		l->peers[r].node = first == r ? l->nnodes++ : l->peers[first].node;
+		l->peers[r].cpus = m->all[r].config.cpus;
 		if (same_node(m, r))
 			l->node_ranks[l->nnode_ranks++] = r;
 	}

@@ -82,11 +82,6 @@ int rt_comm_compare(struct mpix_sched_ctx *ctx, const struct rt_comm_config *zer
 
 /* ---- choice of the communication cores ---- */
 
-static bool has_cpu(const struct rt_cpus *c, uint32_t cpu)
-{
-	return cpu < RT_CPUS && c->bits[cpu / 64] >> cpu % 64 & 1;
-}
-
 /* Marks the cores on which any of the ranks may run. Launchers bind ranks before the library sees them, so one rank's CPUs
  * are not enough. */
 static void use_all(struct topology *t, const struct rt_comm_config *all, uint32_t n)
@@ -97,7 +92,7 @@ static void use_all(struct topology *t, const struct rt_comm_config *all, uint32
 		c->usable = false;
 		for (uint32_t k = 0; k < c->ncpus; k++)
 			for (uint32_t r = 0; r < n && !c->usable; r++)
-				c->usable = has_cpu(&all[r].cpus, t->cpus[c->first + k]);
+				c->usable = rt_cpus_have(&all[r].cpus, t->cpus[c->first + k]);
 	}
 }
 
@@ -118,7 +113,7 @@ static int choose_cpus(struct mpix_sched_ctx *ctx, uint32_t n, const struct rt_c
 	if (err)
 		return err == -ERR_NOMEM ? rt_fail(ctx, err) : rt_bad_env(ctx, ENV_GOAL_PLACEMENT);
 	asked.comm_cores = cores;
-	err = topology_load(&t, &why);
+	err = topology_load(&t, false, &why);
 	if (!err) {
 		use_all(&t, all, n);
 		err = placement_make(&p, &t, &asked, n, &why);
@@ -167,7 +162,7 @@ static unsigned spins_of(int32_t cpu, const struct rt_comm_config *all, uint32_t
 	if (cpu < 0)
 		return 0;
 	for (uint32_t r = 0; r < n; r++)
-		if (has_cpu(&all[r].cpus, (uint32_t)cpu))
+		if (rt_cpus_have(&all[r].cpus, (uint32_t)cpu))
 			return 0;
 	return RT_SPINS;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How long a waiting rank may keep its CPU: not at all if other ranks need it. */
+ * The CPUs of ranks: whether they share a cache, and how long a waiting rank may keep its CPU, not at all if other ranks need it. */
 #include "runtime/cpus.h"
 
 #include "backends/services.h"
 #include "runtime/group.h"
+#include "runtime/placement/topology.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <x86intrin.h>
@@ -32,6 +34,39 @@ static unsigned count_common(const struct rt_cpus *a, const struct rt_cpus *b)
 	for (unsigned i = 0; i < RT_CPUS / 64; i++)
 		n += (unsigned)__builtin_popcountll(a->bits[i] & b->bits[i]);
 	return n;
+}
+
+bool rt_cpus_share_cache(const struct rt_cpus *cpus)
+{
+	struct text why = { 0 };
+	struct topology t;
+	uint64_t cache = 0;
+	/* whole: all ranks of the node are to come to the same result, also in containers with different CPUs */
+	bool shared = !topology_load(&t, true, &why);
+
+	free(why.at);
+	if (!shared)
+		return false;
+	for (uint32_t i = 0; i < t.ncores; i++) {
+		const struct topology_core *c = &t.cores[i];
+
+		for (uint32_t k = c->first; k < c->first + c->ncpus; k++) {
+			if (!rt_cpus_have(cpus, t.cpus[k]))
+				continue;
+			shared &= c->cache && (!cache || cache == c->cache);
+			cache = c->cache;
+		}
+	}
+	topology_free(&t);
+	return shared && cache;
+}
+
+bool rt_cpus_shared_here(void)
+{
+	struct rt_cpus cpus;
+
+	rt_cpus_get(&cpus);
+	return rt_cpus_share_cache(&cpus);
 }
 
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * CPUs on which ranks may run, and how long a rank spins before it yields its CPU (cpus.c, board.c). */
+ * CPUs on which ranks may run, what they share, and how long a rank spins before it yields its CPU (cpus.c, board.c). */
 #ifndef RUNTIME_CPUS_H
 #define RUNTIME_CPUS_H
 
@@ -15,6 +15,11 @@ struct rt_cpus {
 	uint64_t bits[RT_CPUS / 64];
 };
 
+static inline bool rt_cpus_have(const struct rt_cpus *c, uint32_t cpu)
+{
+	return cpu < RT_CPUS && c->bits[cpu / 64] >> cpu % 64 & 1;
+}
+
 /* True if the CPU has the instructions of be_umwait. The check takes microseconds on virtual machines. */
 bool rt_cpu_umwaits(void);
 void rt_cpus_get(struct rt_cpus *c);
@@ -23,6 +28,11 @@ unsigned rt_spins(uint32_t n);
 /* Returns how many iterations rank `me` may spin: 0 if more ranks run on its CPUs than there are CPUs. all: the CPUs of the
  * n ranks of its node, `stride` bytes apart. */
 unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me);
+
+/* True if all these CPUs share a cache of the last level, as far as hwloc knows. Takes milliseconds. */
+bool rt_cpus_share_cache(const struct rt_cpus *cpus);
+/* True if that holds for those on which this thread may run. */
+bool rt_cpus_shared_here(void);
 
 /* Does one iteration of waiting: pauses the CPU if `spun` is less than `spins`, else yields it. */
 void rt_relax(unsigned spun, unsigned spins);

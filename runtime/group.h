@@ -5,6 +5,7 @@
 
 #include "runtime/board.h"
 #include "runtime/context.h"
+#include "runtime/cpus.h"
 #include "runtime/heap/heap.h"
 #include "runtime/stock.h"
 
@@ -24,6 +25,7 @@ struct rt_peer {
 	uint32_t node; /* number of the rank's node; nodes are numbered in the order of their lowest ranks */
 	uint32_t lead; /* lowest rank of the rank's process */
 	bool same; /* true if the rank is a thread of this process */
+	struct rt_cpus cpus; /* CPUs on which the rank may run */
 	int fd, event; /* descriptors of the rank's heap and eventfd, or -1 */
 	struct rt_heap *heap; /* the rank's heap, with a reference, if `same` is true; else NULL */
 	VEC(struct rt_map) maps; /* mappings of the rank's heap, each longer than the one before; `base` is the last */
@@ -52,6 +54,8 @@ struct rt_process {
 	struct rt_comm *comm; /* threads that help with progress; NULL: each rank makes its own */
 };
 
+enum rt_shares { RT_UNKNOWN, RT_SHARED, RT_NOT_SHARED };
+
 struct be_group {
 	_Atomic uint32_t refs;
 	struct mpix_sched_ctx *ctx;
@@ -74,6 +78,7 @@ struct be_group {
 	uint32_t spares; /* blocks that the bind under way makes for later ones */
 	uint64_t binds; /* number of binds so far */
 	unsigned spins; /* iterations of waiting before a rank yields its CPU */
+	enum rt_shares cache; /* whether all ranks share a cache, once a selection has depended on that */
 	_Atomic uint64_t checked; /* time of the last check for deaths, ns */
 };
 

@@ -32,15 +32,28 @@ static int read_tables(struct mpix_sched_ctx *ctx)
 	return err;
 }
 
-/* True if the ranks of a group are on several nodes. */
-static bool are_apart(const struct be_group *g)
+/* Returns what the ranks of a group share, as far as that is known: those of one node are taken to share a cache. */
+static enum select_sharing find_sharing(const struct be_group *g)
 {
 	const struct rt_peer *peers = g->process->peers;
 
 	for (uint32_t r = 1; r < g->size; r++)
 		if (peers[rt_root_rank(g, r)].node != peers[rt_root_rank(g, 0)].node)
-			return true;
-	return false;
+			return SELECT_SHARE_NOTHING;
+	return g->cache == RT_NOT_SHARED ? SELECT_SHARE_NODE : SELECT_SHARE_CACHE;
+}
+
+/* True if the ranks of a group, all on one node, share a cache: wherever the system may run them. */
+static bool share_cache(struct be_group *g)
+{
+	struct rt_cpus all = { 0 };
+
+	for (uint32_t r = 0; r < g->size && g->cache == RT_UNKNOWN; r++)
+		for (unsigned i = 0; i < RT_CPUS / 64; i++)
+			all.bits[i] |= g->process->peers[rt_root_rank(g, r)].cpus.bits[i];
+	if (g->cache == RT_UNKNOWN)
+		g->cache = rt_cpus_share_cache(&all) ? RT_SHARED : RT_NOT_SHARED;
+	return g->cache == RT_SHARED;
 }
 
 /* `always`: all reductions are to be reproducible. */
@@ -56,7 +69,7 @@ static int to_call(const struct MPIX_Sched_call *c, const struct be_group *g, bo
 				     .op = !c->op ? SELECT_BUILTIN : c->op->commutes ? SELECT_COMMUTATIVE : SELECT_ANY_OP,
 				     .topology = (enum select_topology)c->topology,
 				     .reproducible = (c->reproducible || always) && collective_reduces(c->collective),
-				     .apart = are_apart(g) };
+				     .sharing = find_sharing(g) };
 	if (__builtin_mul_overflow(c->count, per * rt_basic_size(basic), &out->bytes))
 		out->bytes = UINT64_MAX;
 	return 0;
@@ -189,7 +202,7 @@ static const struct select_row *find_row(struct rt_selected *s, const struct sel
 	const struct select_row *row;
 
 	if (s->found && l->ranks == call->ranks && l->bytes == call->bytes && l->op == call->op && l->topology == call->topology &&
-	    l->reproducible == call->reproducible && l->apart == call->apart && !strcmp(l->collective, call->collective))
+	    l->reproducible == call->reproducible && l->sharing == call->sharing && !strcmp(l->collective, call->collective))
 		return s->found;
 	row = select_find(&s->rows, call);
 	if (row) {
@@ -220,6 +233,10 @@ int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, M
 	if (!ctx->selected)
 		rc = -read_tables(ctx);
 	row = rc ? NULL : find_row(ctx->selected, &call);
+	if (row && select_sharing_of(row) == SELECT_SHARE_CACHE && !share_cache(&group->g)) {
+		call.sharing = SELECT_SHARE_NODE;
+		row = find_row(ctx->selected, &call);
+	}
 	if (!rc && !row && !collective_known(c->collective))
 		rc = -rt_error(ctx, -ERR_ARG, "there is no collective %s", c->collective);
 	else if (!rc && !row)

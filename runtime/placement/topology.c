@@ -16,10 +16,10 @@
 #ifndef HWLOC_LIBRARY
 #define HWLOC_LIBRARY "libhwloc.so.15"
 #endif
-#define HWLOC_FUNCTIONS                                                                                           \
-	FN(topology_init) FN(topology_load) FN(topology_destroy) FN(topology_is_thissystem) FN(get_cpubind)       \
-	FN(get_type_depth) FN(get_nbobjs_by_depth) FN(get_obj_by_depth) FN(bitmap_alloc) FN(bitmap_free)          \
-	FN(bitmap_intersects) FN(bitmap_isset) FN(bitmap_next)
+#define HWLOC_FUNCTIONS                                                                                            \
+	FN(topology_init) FN(topology_set_flags) FN(topology_load) FN(topology_destroy) FN(topology_is_thissystem) \
+	FN(get_cpubind) FN(get_type_depth) FN(get_nbobjs_by_depth) FN(get_obj_by_depth) FN(bitmap_alloc)           \
+	FN(bitmap_free) FN(bitmap_intersects) FN(bitmap_isset) FN(bitmap_next)
 
 struct hwloc {
 #define FN(name) __typeof__(&hwloc_##name) name;
@@ -57,6 +57,16 @@ static uint32_t numa_of(const struct hwloc *h, hwloc_obj_t core)
 	return i;
 }
 
+static uint64_t cache_of(hwloc_obj_t core)
+{
+	uint64_t cache = 0;
+
+	for (hwloc_obj_t o = core; o; o = o->parent)
+		if (o->type >= HWLOC_OBJ_L1CACHE && o->type <= HWLOC_OBJ_L5CACHE)
+			cache = o->gp_index;
+	return cache;
+}
+
 static int copy_cores(const struct hwloc *h, struct topology *t)
 {
 	int depth = h->get_type_depth(h->all, HWLOC_OBJ_CORE);
@@ -74,6 +84,7 @@ static int copy_cores(const struct hwloc *h, struct topology *t)
 		struct topology_core *c = &t->cores[i];
 
 		c->numa = numa_of(h, core);
+		c->cache = cache_of(core);
 		c->usable = !h->mine || h->bitmap_intersects(h->mine, core->cpuset);
 		c->first = (uint32_t)cpus.n;
 		for (int p = h->bitmap_next(core->cpuset, -1); p >= 0 && !err; p = h->bitmap_next(core->cpuset, p))
@@ -109,7 +120,7 @@ static int get_cpuset(struct hwloc *h, struct topology *t)
 	return h->get_cpubind(h->all, h->mine, HWLOC_CPUBIND_THREAD) ? -ERR_SYS : 0;
 }
 
-int topology_load(struct topology *t, struct text *why)
+int topology_load(struct topology *t, bool whole, struct text *why)
 {
 	struct hwloc h = { 0 };
 	int err;
@@ -120,6 +131,8 @@ int topology_load(struct topology *t, struct text *why)
 		return err;
 	if (h.topology_init(&h.all))
 		return -ERR_NOMEM;
+	if (whole)
+		h.topology_set_flags(h.all, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
 	err = h.topology_load(h.all) ? -ERR_SYS : check_source(&h, why);
 	err = err ? err : get_cpuset(&h, t);
 	if (err == -ERR_SYS)

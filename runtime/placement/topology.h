@@ -11,6 +11,7 @@
 
 struct topology_core {
 	uint32_t numa;	      /* logical index of the core's NUMA node; the number of NUMA nodes if it has none */
+	uint64_t cache;	      /* number of the core's cache of the last level, which other caches do not have; 0 if it is not known */
 	bool usable;	      /* in the cpuset of the thread that called topology_load */
 	uint32_t first, ncpus; /* the core's CPUs, as a range of `cpus`: only those in the cpuset, if any is */
 };
@@ -22,8 +23,9 @@ struct topology {
 	bool here;	/* true for this machine; false for another one (HWLOC_SYNTHETIC, HWLOC_XMLFILE): nothing can be pinned */
 };
 
-/* Returns 0 or -ERR_NOMEM; or -ERR_UNSUPPORTED without hwloc, -ERR_ARG or -ERR_SYS, and adds a sentence to `why`. */
-int topology_load(struct topology *t, struct text *why);
+/* whole: with cores that the process may not use because the system hides them from it, in a container for instance. Returns 0 or
+ * -ERR_NOMEM; or -ERR_UNSUPPORTED without hwloc, -ERR_ARG or -ERR_SYS, and adds a sentence to `why`. */
+int topology_load(struct topology *t, bool whole, struct text *why);
 void topology_free(struct topology *t);
 
 #endif

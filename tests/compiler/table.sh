@@ -122,6 +122,7 @@ faulty 14 's/builtin    /commutative/' 'allreduce_ring.goal cuts elements of use
 faulty 18 's/any:repro/commutative:repro/; 18s/recursive_doubling/ring/' 'allreduce_ring.goal is not marked as reproducible, and the row is for calls that ask for it'
 faulty 18 's/any      any:/1K-      any:/' 'reproducible results depend on neither bytes nor nodes'
 faulty 18 's/any  /any:node/' 'reproducible results depend on neither bytes nor nodes'
+faulty 18 's/any  /any:cache/' 'reproducible results depend on neither bytes nor nodes'
 faulty 18 's/any  /4-/' 'no row takes MPI_Allreduce with 1 rank and 0 bytes, reproducibly'
 faulty 17 's/any          any/any:reproducible any/' 'MPI_Gather has no operation'
 
@@ -150,6 +151,8 @@ faulty 4 's/any       any  /3-        9K-  /; 4a MPI_Bcast any any any any -> bc
 faulty 10 's/0-1023/0-1000/' 'no row takes MPI_Alltoall with 1 rank and 1001 bytes; --partial leaves such calls to the installed table'
 faulty 6 's/  any/ 1-99/' 'no row takes MPI_Allgather with 101 ranks and 0 bytes'
 faulty 8 's/any  /any:even/' 'no row takes MPI_Scan with 1 rank and 0 bytes'
+faulty 8 's/any  /any:cache/' 'no row takes MPI_Scan with 1 rank and 0 bytes, without a common cache'
+faulty 15 's/any:node.*/&\nMPI_Allreduce 2:cache any any any -> allreduce_ring.goal/' '16: no call comes to this row: line 15 takes all'
 faulty 16 's/any      any/8K-      any/' 'no row takes MPI_Allreduce with 1 rank and 0 bytes, on several nodes'
 faulty 8 's/any          any/commutative  any/' 'no row takes MPI_Scan with 1 rank and 0 bytes, with an operation that does not commute'
 faulty 20 's/.*//' '19: no row takes MPI_Neighbor_alltoall with 1 rank and 0 bytes, in a graph'

@@ -87,7 +87,7 @@ int main(void)
 {
 	struct text why = { 0 };
 	struct topology t;
-	int err = topology_load(&t, &why);
+	int err = topology_load(&t, false, &why);
 
 	return printf("%d %s\n", err, why.at) < 0;
 }

@@ -3,6 +3,7 @@
  * said of them, stated in another way than it is computed. */
 #include "runtime/placement/placement.h"
 
+#include "runtime/cpus.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ static void load(struct topology *t, const char *synthetic)
 	struct text why = { 0 };
 
 	setenv("HWLOC_SYNTHETIC", synthetic, 1);
-	CU_ASSERT_EQUAL_FATAL(topology_load(t, &why), 0);
+	CU_ASSERT_EQUAL_FATAL(topology_load(t, false, &why), 0);
 	unsetenv("HWLOC_SYNTHETIC");
 	CU_ASSERT_PTR_NULL(why.at);
 }
@@ -425,9 +426,41 @@ static void test_refused(void)
 	VEC_FREE(&a.list);
 }
 
+/* Two CPUs share a cache if all caches above them are the same, up to the last. */
+static bool share(const char *synthetic, unsigned x, unsigned y)
+{
+	struct rt_cpus cpus = { 0 };
+	bool shared;
+
+	cpus.bits[x / 64] |= 1ull << x % 64;
+	cpus.bits[y / 64] |= 1ull << y % 64;
+	setenv("HWLOC_SYNTHETIC", synthetic, 1);
+	shared = rt_cpus_share_cache(&cpus);
+	unsetenv("HWLOC_SYNTHETIC");
+	return shared;
+}
+
+static void test_caches(void)
+{
+	static const char two[] = "pack:2 l3:2 l2:2 core:1 pu:2", none[] = "pack:2 core:2 pu:2", l2[] = "pack:1 l2:2 core:2 pu:1";
+	const struct rt_cpus empty = { 0 };
+
+	for (unsigned x = 0; x < 16; x++)
+		for (unsigned y = 0; y < 16; y++)
+			CU_ASSERT_EQUAL(share(two, x, y), x / 4 == y / 4);
+	for (unsigned x = 0; x < 4; x++)
+		for (unsigned y = 0; y < 4; y++)
+			CU_ASSERT_EQUAL(share(l2, x, y), x / 2 == y / 2);
+	CU_ASSERT_FALSE(share(none, 0, 1));
+	CU_ASSERT_FALSE(share(none, 2, 2));
+	CU_ASSERT_FALSE(share(two, 100, 101)); /* not there */
+	CU_ASSERT_FALSE(share("bogus", 0, 1));
+	CU_ASSERT_FALSE(rt_cpus_share_cache(&empty));
+}
+
 static const struct unit_test tests[] = {
-	{ "topology", test_topology },	   { "paper", test_paper }, { "properties", test_properties },
-	{ "cpusets", test_cpusets },	   { "large", test_large }, { "elsewhere", test_elsewhere },
-	{ "refused", test_refused },	   { 0 },
+	{ "topology", test_topology },	   { "paper", test_paper },   { "properties", test_properties },
+	{ "cpusets", test_cpusets },	   { "large", test_large },   { "elsewhere", test_elsewhere },
+	{ "refused", test_refused },	   { "caches", test_caches }, { 0 },
 };
 const struct unit_suite suite_placement = { "placement", tests };

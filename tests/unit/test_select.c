@@ -35,7 +35,7 @@ static void make_table(struct select *s, struct select_row rows[ROWS])
 		rows[i] = (struct select_row){ .collective = collective_name(names[rand() % 4 / 2 + rand() % 2]),
 					       .ranks = random_range(RANKS / 2 - 1),
 					       .bytes = random_range(BYTES - 2),
-					       .shape = rand() % 2 ? SELECT_ALL : (enum select_shape)(rand() % 4),
+					       .shape = rand() % 2 ? SELECT_ALL : (enum select_shape)(rand() % SELECT_SHAPES),
 					       .op = (enum select_op)(rand() % SELECT_OPS),
 					       .topology = rand() % 2 ? SELECT_NONE : (enum select_topology)(rand() % 3) };
 		rows[i].reproducible = collective_reduces(rows[i].collective) && rand() % 2;
@@ -60,12 +60,12 @@ static void try_calls(const struct select *s, const struct select_row *like, boo
 
 	for (c.ranks = 1; c.ranks <= RANKS; c.ranks++)
 		for (c.bytes = 0; c.bytes <= BYTES; c.bytes++)
-			for (unsigned k = 0; k < 2u * SELECT_OPS * SELECT_TOPOLOGIES; k++) {
+			for (unsigned k = 0; k < SELECT_SHARINGS * SELECT_OPS * SELECT_TOPOLOGIES; k++) {
 				const struct select_row *row;
 
-				c.apart = k % 2;
-				c.op = (enum select_op)(k / 2 % SELECT_OPS);
-				c.topology = (enum select_topology)(k / 2 / SELECT_OPS);
+				c.sharing = (enum select_sharing)(k % SELECT_SHARINGS);
+				c.op = (enum select_op)(k / SELECT_SHARINGS % SELECT_OPS);
+				c.topology = (enum select_topology)(k / SELECT_SHARINGS / SELECT_OPS);
 				if (c.op < least || (c.topology == SELECT_NONE && collective_near(c.collective)))
 					continue;
 				row = select_find(s, &c);
