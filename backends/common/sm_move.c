@@ -850,10 +850,14 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
 {
 	struct sm_msg *m = &s->msgs[op];
+	bool read; /* a multicast's receiver: true if it has read what came before */
 
 	if (bin_recvs(s->b.ops[op].kind))
 		return m->way == SM_PULL && m->now->begun ? "the sender to finish its part of the copy" : "the message";
 	if (m->way == SM_PULL || (m->way == SM_LOAN && m->now->begun))
 		return "the receiver to copy it";
-	return has_credit(s, m) ? "the receiver to make room" : "the receiver to start its last epoch";
+	if (!has_credit(s, m))
+		return "the receiver to start its last epoch";
+	read = m->way != SM_STAGED_MULTICAST || atomic_load_explicit(&m->out->consumed, memory_order_relaxed) >= (s->epoch - 1) * m->chunks;
+	return m->shares && read ? "another rank, to which the same bytes go" : "the receiver to make room";
 }

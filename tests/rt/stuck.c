@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * stuck SCHEDULE DIR world|threads wait|test|own: a broadcast from rank 2, which starts only when DIR/go exists.
- * The others create DIR/R and wait. With "own" SIGUSR1 is the program's. */
+ * stuck SCHEDULE DIR world|threads wait|test|own [0]: a broadcast from rank 2, which starts the second epoch only when DIR/go exists.
+ * The others create DIR/R and wait. With "own" SIGUSR1 is the program's. With 0 the root is rank 0, which waits in the third epoch, as
+ * it may send one epoch ahead of a receiver. */
 #include "tests/rt/team.h"
 
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 static const char *schedule, *dir, *way;
+static int root = 2, last = 1; /* last: epoch, from 0 on */
 static volatile sig_atomic_t mine;
 
 static void on_signal(int sig)
@@ -20,7 +22,7 @@ static void on_signal(int sig)
 
 static int run(struct member *m)
 {
-	struct MPIX_Sched_param root = { "root", &(int64_t){ 2 }, 1 };
+	struct MPIX_Sched_param from = { "root", &(int64_t){ root }, 1 };
 	double data[1000] = { 0 };
 	void *buffers[] = { data };
 	struct MPIX_Sched_bind b = { .struct_size = sizeof b,
@@ -28,7 +30,7 @@ static int run(struct member *m)
 				     .nbuffers = 1,
 				     .count = 1000,
 				     .basic = MPIX_SCHED_DOUBLE,
-				     .params = &root,
+				     .params = &from,
 				     .nparams = 1 };
 	MPIX_Sched_request req;
 	MPIX_Sched s;
@@ -38,15 +40,15 @@ static int run(struct member *m)
 
 	CALL(MPIX_Sched_load(m->ctx, schedule, &s));
 	CALL(MPIX_Sched_init(s, m->group, &b, &req));
-	for (int e = 0; e < 2; e++) { /* the first one passes */
+	for (int e = 0; e <= last; e++) { /* the first one passes */
 		snprintf(path, sizeof path, "%s/go", dir);
-		if (m->rank == 2 && e)
+		if (m->rank == 2 && e == 1)
 			for (int i = 0; access(path, F_OK) && i < 3000; i++)
 				usleep(20000);
-		data[999] = m->rank == 2 ? 7 : 0;
+		data[999] = m->rank == root ? 7 : 0;
 		CALL(MPIX_Sched_start(req));
 		snprintf(path, sizeof path, "%s/%d", dir, m->rank);
-		if (e && (f = fopen(path, "w")))
+		if (e == last && (f = fopen(path, "w")))
 			fclose(f);
 		while (!flag && !strcmp(way, "test")) {
 			CALL(MPIX_Sched_test(req, &flag));
@@ -81,8 +83,12 @@ int main(int argc, char **argv)
 	struct sigaction after;
 	int rc;
 
-	if (argc != 5)
+	if (argc != 5 && argc != 6)
 		return 2;
+	if (argc == 6) {
+		root = 0;
+		last = 2;
+	}
 	schedule = argv[1];
 	dir = argv[2];
 	way = argv[4];

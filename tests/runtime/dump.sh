@@ -22,7 +22,8 @@ until_true()
 }
 waiting() { [ -e run/0 ] && [ -e run/1 ] && [ -e run/3 ]; }
 # Rank 2 says what it waits for once it has started.
-said() { [ "$(grep ' epoch 2: op ' err | grep -v '^rank 2:' | sort -u | tee got | wc -l)" -ge "$1" ]; }
+epoch=2
+said() { [ "$(grep " epoch $epoch: op " err | grep -v '^rank 2:' | sort -u | tee got | wc -l)" -ge "$1" ]; }
 
 # What rank 2's absence looks like; $1: " (FILE:LINE)" are known.
 expected()
@@ -69,6 +70,20 @@ GOAL_DUMP_AFTER=1 try after.threads 4 0 "$stuck" bcast.goal run threads test
 goalc bcast.goal -o bcast.bin
 expected '' >want
 try signal.no_lines 4 1 "$stuck" bcast.bin run threads wait
+# A multicast waits for one of its receivers.
+cp "$ROOT/schedules/bcast_linear.goal" linear.goal
+goalc linear.goal -o linear.bin
+epoch=3
+line="bcast_linear epoch 3: op"
+cat >want <<-END
+	rank 0: $line 0, send data[0..1000) to rank 1 tag 0: waits for another rank, to which the same bytes go
+	rank 0: $line 1, send data[0..1000) to rank 2 tag 0: waits for the receiver to start its last epoch
+	rank 0: $line 2, send data[0..1000) to rank 3 tag 0: waits for another rank, to which the same bytes go
+	rank 1: $line 0, recv data[0..1000) from rank 0 tag 0: waits for the message
+	rank 3: $line 0, recv data[0..1000) from rank 0 tag 0: waits for the message
+END
+try multicast 5 1 "$goalrun" -n 4 -- "$stuck" linear.bin run world wait 0
+epoch=2
 # The application's handler stays.
 : >want
 try signal.own 0 1 "$goalrun" -n 4 -- "$stuck" bcast.goal run world own
