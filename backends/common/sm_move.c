@@ -125,6 +125,11 @@ static inline struct sm_slot *slot_of(const struct sm_bound *s, const struct sm_
 	return m->slot[s->epoch & 1];
 }
 
+static inline char *payload_of(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return (char *)slot_of(s, m) + sm_payload(m->bytes);
+}
+
 static inline int end_send(struct sm_msg *m)
 {
 	be_ring(m->bells);
@@ -142,7 +147,7 @@ static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m, uint
 
 static __attribute__((noinline)) int send_bytes(const struct sm_bound *s, struct sm_msg *m)
 {
-	pack_message(s, m, 0, m->bytes, slot_of(s, m)->payload);
+	pack_message(s, m, 0, m->bytes, payload_of(s, m));
 	return announce_slot(s, m, s->epoch);
 }
 
@@ -195,7 +200,7 @@ static inline int take_credit(const struct sm_bound *s, const struct sm_msg *m)
 
 static __attribute__((noinline)) int recv_bytes(const struct sm_bound *s, struct sm_msg *m)
 {
-	unpack_message(s, m, 0, m->bytes, slot_of(s, m)->payload);
+	unpack_message(s, m, 0, m->bytes, payload_of(s, m));
 	return take_credit(s, m);
 }
 
@@ -248,9 +253,9 @@ static int send_loan(struct dispatcher *e, void *what)
 		return 0;
 	lent = m->lends && s->epoch >= m->now->lends_from;
 	if (lent)
-		memcpy(slot_of(s, m)->payload, &m->now->location, sizeof m->now->location);
+		memcpy(slot_of(s, m)->rest, &m->now->location, sizeof m->now->location);
 	else
-		pack_message(s, m, 0, m->bytes, slot_of(s, m)->payload);
+		pack_message(s, m, 0, m->bytes, payload_of(s, m));
 	m->now->begun = lent;
 	m->now->moved = 0;
 	announce_slot(s, m, 2 * s->epoch + lent);
@@ -262,7 +267,7 @@ static __attribute__((noinline)) int take_loan(struct sm_bound *s, struct sm_msg
 {
 	struct sm_location from;
 
-	memcpy(&from, slot_of(s, m)->payload, sizeof from);
+	memcpy(&from, slot_of(s, m)->rest, sizeof from);
 	if (!find_bytes(s, m, &from))
 		return unreachable(s, m);
 	for (size_t at = 0; at < m->bytes; at += SM_LINE)

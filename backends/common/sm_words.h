@@ -68,19 +68,26 @@ struct sm_location {
 	uint64_t heap; /* offset in the rank's heap, plus 1; 0 if the bytes are in private memory */
 };
 
-/* Slot of an eager message in the receiver's block, or of a multicast in the sender's. The payload shares the number's cache line. */
+/* Slot of an eager message in the receiver's block, or of a multicast in the sender's. */
 struct sm_slot {
-	/* the epoch; if the message may be lent, twice the epoch, and one more if it is: the payload is then a struct sm_location */
+	/* the epoch; if the message may be lent, twice the epoch, and one more if it is: a struct sm_location follows then */
 	_Alignas(8) _Atomic uint64_t seq;
-	char payload[];
+	char rest[];
 };
 
 #define SM_LOAN_MIN 512u /* bytes; longer messages may be lent, shorter ones are as fast in slots */
 
+/* Returns the offset of a payload in its slot: a short one shares the number's cache line, a longer one begins with the next line,
+ * because copies to and from whole lines are faster. */
+static inline size_t sm_payload(uint64_t bytes)
+{
+	return bytes > SM_LOAN_MIN ? SM_LINE : sizeof(struct sm_slot);
+}
+
 /* Returns the bytes of a slot for an eager message. */
 static inline size_t sm_eager_bytes(uint64_t bytes)
 {
-	return align_up(sizeof(struct sm_slot) + bytes, SM_LINE);
+	return align_up(sm_payload(bytes) + bytes, SM_LINE);
 }
 
 /* Returns the address of what lies at a position in lines from a head. */
