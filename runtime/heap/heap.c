@@ -31,7 +31,13 @@ static void close_files(const struct rt_heap *h)
 
 void rt_heap_populate(char *base)
 {
-	madvise(base, (size_t)128 << 10, MADV_POPULATE_WRITE);
+	const size_t all = (size_t)128 << 10;
+
+	if (madvise(base, all, MADV_POPULATE_WRITE))
+		return;
+	/* A hypervisor may have page tables of its own, which only an access fills. This one changes nothing, whoever stores meanwhile. */
+	for (size_t at = 0; at < all; at += PAGE)
+		atomic_fetch_or_explicit((_Atomic char *)base + at, 0, memory_order_relaxed);
 }
 
 int rt_resize(int fd, size_t size)
