@@ -47,12 +47,20 @@ static enum select_sharing find_sharing(const struct be_group *g)
 static bool share_cache(struct be_group *g)
 {
 	struct rt_cpus all = { 0 };
+	bool known = true; /* the CPUs of all ranks */
 
-	for (uint32_t r = 0; r < g->size && g->cache == RT_UNKNOWN; r++)
-		for (unsigned i = 0; i < RT_CPUS / 64; i++)
-			all.bits[i] |= g->process->peers[rt_root_rank(g, r)].cpus.bits[i];
+	for (uint32_t r = 0; r < g->size && g->cache == RT_UNKNOWN; r++) {
+		const struct rt_cpus *cpus = &g->process->peers[rt_root_rank(g, r)].cpus;
+		uint64_t some = 0;
+
+		for (unsigned i = 0; i < RT_CPUS / 64; i++) {
+			all.bits[i] |= cpus->bits[i];
+			some |= cpus->bits[i];
+		}
+		known &= some != 0;
+	}
 	if (g->cache == RT_UNKNOWN)
-		g->cache = rt_cpus_share_cache(&all) ? RT_SHARED : RT_NOT_SHARED;
+		g->cache = known && rt_cpus_share_cache(&all) ? RT_SHARED : RT_NOT_SHARED;
 	return g->cache == RT_SHARED;
 }
 
