@@ -55,7 +55,7 @@
 /* Bytes of a chunk: of a staged slot, and of what an end of a pull copies at a time */
 #define SM_CHUNK_MIN 8192u
 #define SM_CHUNK 32768u
-#define SM_RING 4u /* number of slots of a staged message's ring */
+#define SM_RING 4u /* number of slots of a staged message's ring, unless it is to be deeper */
 
 /* Returns the bytes of a slot in the ring of a staged message. chunk: bytes of its chunks */
 static inline size_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)

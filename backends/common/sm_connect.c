@@ -87,19 +87,18 @@ static uint32_t count_chunks(const struct sm_desc *e)
 	return (uint32_t)((e->bytes + chunk - 1) / chunk);
 }
 
-static size_t ring_bytes(const struct sm_desc *e)
+static size_t ring_bytes(const struct sm_desc *e, uint32_t slots)
 {
-	return (e->multicast ? count_chunks(e) : SM_RING) * sm_slot_bytes(e->bytes, chunk_of(e));
+	return (e->multicast ? count_chunks(e) : slots) * sm_slot_bytes(e->bytes, chunk_of(e));
 }
 
 /* Returns how a message from private memory travels that this rank can read. In slots the sender copies while this rank reads from
  * the caches, an operand need not be stored before it is reduced, and nobody calls the kernel. But both ranks have to make progress,
  * more often the longer the message is: of longer messages it depends on the machine and the program what is faster.
- * *room: bytes that rings by choice may still take */
-static enum sm_mode mode_of_private(const struct sm_bound *s, const struct sm_desc *recv, size_t *room)
+ * ring: bytes of the message's ring. *room: bytes that rings by choice may still take */
+static enum sm_mode mode_of_private(const struct sm_bound *s, const struct sm_desc *recv, size_t ring, size_t *room)
 {
 	const bool reduces = bin_reduces(s->b.ops[recv->op].kind);
-	const size_t ring = ring_bytes(recv);
 	const uint64_t sure = group_crowded(s->b.group)	? UINT64_MAX :
 			      !reduces			? SLOTS_STORED :
 			      recv->two_way		? SLOTS_BOTH :
@@ -111,9 +110,26 @@ static enum sm_mode mode_of_private(const struct sm_bound *s, const struct sm_de
 	return recv->bytes <= sure ? SM_STAGED : SM_LEARNED;
 }
 
-/* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. room: as in mode_of_private */
-static void choose_mode(const struct sm_bound *s, struct sm_desc *recv, const struct sm_desc *send, size_t *room)
+#define SLOTS_DEEP 16u
+
+/* Returns the number of slots of a ring, if a message to this rank gets one. Ranks that take turns on a core need as many turns as it
+ * takes to fill the ring again, so it is the deeper the fewer messages share the room. Operands that are reduced are to stay in the
+ * caches. nlong: number of long messages to this rank */
+static uint32_t slots_of(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong)
 {
+	const uint32_t chunks = count_chunks(recv), most = chunks < SLOTS_DEEP ? chunks : SLOTS_DEEP;
+	const size_t share = SLOTS_ROOM / nlong / SM_CHUNK;
+
+	if (!group_crowded(s->b.group) || bin_reduces(s->b.ops[recv->op].kind) || share < SM_RING || most < SM_RING)
+		return SM_RING;
+	return share < most ? (uint32_t)share : most;
+}
+
+/* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. nlong, room: as in slots_of and
+ * mode_of_private */
+static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct sm_desc *send, uint32_t nlong, size_t *room)
+{
+	struct sm_msg *m = &s->msgs[recv->op];
 	const struct sm_desc *last = recv > s->head->descs ? recv - 1 : NULL;
 
 	/* descriptors are sorted, so the previous one may have tried the same peer */
@@ -124,12 +140,13 @@ static void choose_mode(const struct sm_bound *s, struct sm_desc *recv, const st
 	recv->two_way = sends_long(s, recv->peer);
 	/* If the two send to each other, or ranks take turns on a core, more chunks are only more turns. */
 	recv->fine = !group_crowded(s->b.group) && !recv->two_way;
+	m->slots = slots_of(s, recv, nlong);
 	if (send->multicast)
 		recv->mode = SM_STAGED_MULTICAST;
 	else if (send->source == SM_HEAP)
 		recv->mode = SM_PULL;
 	else
-		recv->mode = send->source == SM_PRIVATE && recv->direct ? mode_of_private(s, recv, room) : SM_STAGED;
+		recv->mode = send->source == SM_PRIVATE && recv->direct ? mode_of_private(s, recv, ring_bytes(recv, m->slots), room) : SM_STAGED;
 }
 
 /* True if a send announces bytes that the receiver, or a helper that carries out the recv for it, could not access. */
@@ -224,8 +241,8 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	}
 	m->chunk = chunk_of(send->multicast ? send : recv);
 	m->chunks = count_chunks(send->multicast ? send : recv);
-	m->slots = send->multicast ? m->chunks : SM_RING;
 	m->in = sm_cell(receiver, recv->cell);
+	m->slots = send->multicast ? m->chunks : (uint32_t)m->in->slots;
 	m->out = sm_cell(sender, send->cell);
 	m->produced = &m->in->produced;
 }
@@ -239,9 +256,19 @@ static void connect_messages(struct sm_bound *s, bool large)
 			sm_connect_message(s, &s->head->descs[i]);
 }
 
+static uint32_t count_long_recvs(const struct sm_bound *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->head->ndescs && !s->head->descs[i].send; i++)
+		n += s->head->descs[i].bytes > SM_EAGER_MAX;
+	return n;
+}
+
 /* Finds the peers' ends of all messages, and chooses how each message to this rank travels. */
 static int match_entries(struct sm_bound *s)
 {
+	const uint32_t nlong = count_long_recvs(s);
 	size_t room = SLOTS_ROOM;
 
 	for (uint32_t i = 0; i < s->head->ndescs; i++) {
@@ -262,7 +289,7 @@ static int match_entries(struct sm_bound *s)
 			sm_partners(s)[i] = (struct sm_partner){ *group_handle(s->b.group, e->peer),
 								 (uint32_t)(other - s->peers[e->peer]->descs) };
 		if (e->bytes > SM_EAGER_MAX && !e->send)
-			choose_mode(s, e, other, &room);
+			choose_mode(s, e, other, nlong, &room);
 	}
 	return 0;
 }
@@ -283,19 +310,22 @@ static int make_rings(struct sm_bound *s)
 	uint64_t off;
 
 	for (uint32_t i = 0; i < s->head->ndescs; i++)
-		total += ring_place(s, &descs[i]) ? ring_bytes(&descs[i]) : 0;
+		total += ring_place(s, &descs[i]) ? ring_bytes(&descs[i], s->msgs[descs[i].op].slots) : 0;
 	if (!total)
 		return 0;
 	s->rings = group_alloc_raw(s->b.group, total, &off);
 	if (!s->rings)
 		return group_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
 	for (uint32_t i = 0; i < s->head->ndescs; i++) {
+		const uint32_t slots = s->msgs[descs[i].op].slots;
 		uint64_t *place = ring_place(s, &descs[i]);
 
 		if (!place)
 			continue;
 		*place = off;
-		off += ring_bytes(&descs[i]);
+		off += ring_bytes(&descs[i], slots);
+		if (!descs[i].send)
+			((struct sm_in *)sm_cell(s->head, descs[i].cell))->slots = slots;
 	}
 	return 0;
 }

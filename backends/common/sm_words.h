@@ -96,11 +96,12 @@ static inline void *sm_cell(struct sm_head *h, uint32_t cell)
 	return (char *)h + (size_t)cell * SM_LINE;
 }
 
-/* The words of a long message in the receiver's block. The sender writes them, except `ring`, which the receiver writes. */
+/* The words of a long message in the receiver's block. The sender writes them, except `ring` and `slots`, which the receiver writes. */
 struct sm_in {
 	_Alignas(SM_LINE) _Atomic uint64_t avail; /* pull, learned: the epoch announced */
 	struct sm_location from;
 	uint64_t ring; /* offset of the ring in the receiver's heap, if there is one */
+	uint64_t slots; /* number of slots of the ring */
 	uint64_t took[2]; /* learned: sm_bound.took of the sender, ns */
 	_Alignas(SM_LINE) _Atomic uint64_t helped; /* pull: chunks that the sender has copied in all epochs */
 	_Atomic uint64_t produced; /* staged: chunks in all epochs */

@@ -340,6 +340,21 @@ for s in allreduce_ring allreduce_slices alltoall_linear bcast_trinary reduce_sc
 	run -n 8 --stats --iters 1 --warmup 0 --count 128 --type double "$ROOT/schedules/$s.goal"
 	check "goalrun.small_request_$s $(tail -n 2 "$TMP/out" | head -n 1)" small_requests
 done
+# Ranks that take turns on a core send long messages from private memory through rings of 512 KiB, and operands of reductions through
+# rings of 128 KiB: of the two messages to the root of the reduction one is stored.
+first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+rings() # NAME LEAST MOST ARGS... : bytes of shared memory that the root of 3 ranks has for messages of 600,000 bytes
+{
+	local name=$1 least=$2 most=$3
+
+	taskset -c "$first" timeout 60 "$BUILD/bin/goalrun" -n 3 --verify --stats --iters 3 --count 75000 --type double --memory private \
+		"${@:4}" >"$TMP/out" 2>&1
+	check "goalrun.rings.$name $(tail -n 2 "$TMP/out" | tr '\n' ' ')" awk -v least="$least" -v most="$most" '
+		/private bytes$/ { on = 1; next } on && $1 == 0 { bytes = $3; on = 0 } /^verified: all 1 case right/ { right = 1 }
+		END { exit !right || bytes < least || bytes > most }' "$TMP/out"
+}
+rings deep 1048576 1060000 "$ROOT/schedules/gather_linear.goal"
+rings shallow 655360 660000 -T fuse "$ROOT/schedules/reduce_linear.goal"
 # What carried the messages of the backend verbs: here no device, whether there is one or not.
 run -n 4 --verify --iters 5 --warmup 1 --memory heap,private,staged --backend verbs "$bcast"
 check "goalrun.verbs_way $(tail -n 2 "$TMP/out" | head -n 1)" grep -qx 'messages: 0 by RDMA, 54 by shared memory' "$TMP/out"
@@ -438,7 +453,6 @@ check goalrun.environment_chosen [ "$(where -n 1 --progress collab --wait block)
 check goalrun.environment_kept [ "$(GOAL_PROGRESS=thread GOAL_WAIT=spin where -n 1)" = "0 $mine thread  spin" ]
 check goalrun.synthetic_not_pinned [ "$(HWLOC_SYNTHETIC='core:4 pu:1' where -n 2 --progress thread)" = "0 $mine thread -1,-1 
 1 $mine thread -1,-1 " ]
-first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 check goalrun.one_core [ "$(taskset -c "$first" "$BUILD/bin/goalrun" -n 1 --progress thread --comm-cores 1 -- bash "$TMP/where.sh")" = \
 	"0 $first thread $first " ]
 if [ "$("$BUILD/bin/goalrun" -n 1 --show-placement --comm-cores 0 | sed -n 's/^1 rank on \([0-9]*\) core.*/\1/p')" -ge 2 ]; then
