@@ -17,7 +17,7 @@
  *            bytes that are only stored it writes by process_vm_writev, too. The receiver invites it: to copy once the recv is
  *            issued, to reduce once it begins itself.
  *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's
- *            bytes, and where two copies at once take less time than one by process_vm_readv (choose_mode).
+ *            bytes, and where two copies take less time than one (choose_mode).
  *   learned  Pull or staged: both are tried in the first epochs, and the receiver then chooses the faster one.
  *   multicast, eager or staged: sends of the same bytes to several ranks share slots, which are in the sender's block or heap. The
  *            sender copies once, when all receivers have made room. A ring that is shared holds the whole message, so that no

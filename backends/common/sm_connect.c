@@ -51,13 +51,17 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 	return h->ndescs ? bsearch(&key, h->descs, h->ndescs, sizeof key, sm_by_channel) : NULL;
 }
 
-/* Limits of what goes through slots without trying where ranks have a core each, in bytes: of a message that is stored; of one
- * that is reduced while this rank sends long messages to the same peer; of one that is reduced otherwise. And the limit of the
- * rings of a rank's request. */
+/* Limits of what goes through slots without trying, in bytes. From private memory where ranks have a core each: of a message that is
+ * stored; of one that is reduced while this rank sends long messages to the same peer; of one that is reduced otherwise. From the heap
+ * where ranks take turns on a core: of a message; of one whose sender copies others in the same turn; of one while this rank sends long
+ * messages to the same peer. */
 #define SLOTS_STORED ((uint64_t)32 << 10)
 #define SLOTS_BOTH ((uint64_t)256 << 10)
 #define SLOTS_REDUCED ((uint64_t)4 << 20)
-#define SLOTS_ROOM ((size_t)2 << 20)
+#define SLOTS_TURNS ((uint64_t)64 << 10)
+#define SLOTS_TURNS_SEVERAL ((uint64_t)32 << 10)
+#define SLOTS_TURNS_BOTH ((uint64_t)8 << 10)
+#define SLOTS_ROOM ((size_t)2 << 20) /* limit of the rings of a rank's request */
 
 /* True if this rank sends long messages to a peer. */
 static bool sends_long(const struct sm_bound *s, uint32_t peer)
@@ -92,41 +96,51 @@ static size_t ring_bytes(const struct sm_desc *e, uint32_t slots)
 	return (e->multicast ? count_chunks(e) : slots) * sm_slot_bytes(e->bytes, chunk_of(e));
 }
 
-/* Returns how a message from private memory travels that this rank can read. In slots the sender copies while this rank reads from
- * the caches, an operand need not be stored before it is reduced, and nobody calls the kernel. But both ranks have to make progress,
- * more often the longer the message is: of longer messages it depends on the machine and the program what is faster.
- * ring: bytes of the message's ring. *room: bytes that rings by choice may still take */
-static enum sm_mode mode_of_private(const struct sm_bound *s, const struct sm_desc *recv, size_t ring, size_t *room)
+/* Returns up to how many bytes a message that this rank can read goes through slots without trying. */
+static uint64_t sure_of(const struct sm_bound *s, const struct sm_desc *recv, const struct sm_desc *send)
 {
-	const bool reduces = bin_reduces(s->b.ops[recv->op].kind);
-	const uint64_t sure = group_crowded(s->b.group)	? UINT64_MAX :
-			      !reduces			? SLOTS_STORED :
-			      recv->two_way		? SLOTS_BOTH :
-							  SLOTS_REDUCED;
+	const bool reduces = bin_reduces(s->b.ops[recv->op].kind), crowded = group_crowded(s->b.group);
 
-	if (s->b.helped || group_same_process(s->b.group, recv->peer) || ring > *room || s->head->allowed == GROUP_DIRECT_ALWAYS)
+	if (send->source == SM_HEAP)
+		return !crowded ? 0 : recv->two_way ? SLOTS_TURNS_BOTH : send->several ? SLOTS_TURNS_SEVERAL : SLOTS_TURNS;
+	return crowded ? UINT64_MAX : !reduces ? SLOTS_STORED : recv->two_way ? SLOTS_BOTH : SLOTS_REDUCED;
+}
+
+/* Returns how a message travels that this rank can read. In slots the sender copies while this rank reads from the caches, an operand
+ * need not be stored before it is reduced, nobody calls the kernel, and a sender is done without another turn on its core. But both
+ * ranks have to make progress, more often the longer the message is: of longer messages from private memory it depends on the machine
+ * and the program what is faster. ring: bytes of the message's ring. *room: bytes that rings by choice may still take */
+static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_desc *recv, const struct sm_desc *send, size_t ring,
+				     size_t *room)
+{
+	const bool sure = recv->bytes <= sure_of(s, recv, send);
+
+	if (s->b.helped || group_same_process(s->b.group, recv->peer) || ring > *room || s->head->allowed == GROUP_DIRECT_ALWAYS ||
+	    (send->source == SM_HEAP && !sure))
 		return SM_PULL;
 	*room -= ring;
-	return recv->bytes <= sure ? SM_STAGED : SM_LEARNED;
+	return sure ? SM_STAGED : SM_LEARNED;
 }
 
 #define SLOTS_DEEP 16u
 
 /* Returns the number of slots of a ring, if a message to this rank gets one. Ranks that take turns on a core need as many turns as it
  * takes to fill the ring again, so it is the deeper the fewer messages share the room. Operands that are reduced are to stay in the
- * caches. nlong: number of long messages to this rank */
+ * caches. The sender is an epoch ahead at most. nlong: number of long messages to this rank */
 static uint32_t slots_of(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong)
 {
 	const uint32_t chunks = count_chunks(recv), most = chunks < SLOTS_DEEP ? chunks : SLOTS_DEEP;
 	const size_t share = SLOTS_ROOM / nlong / SM_CHUNK;
 
+	if (2 * chunks < SM_RING)
+		return 2 * chunks;
 	if (!group_crowded(s->b.group) || bin_reduces(s->b.ops[recv->op].kind) || share < SM_RING || most < SM_RING)
 		return SM_RING;
 	return share < most ? (uint32_t)share : most;
 }
 
 /* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. nlong, room: as in slots_of and
- * mode_of_private */
+ * mode_of_readable */
 static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct sm_desc *send, uint32_t nlong, size_t *room)
 {
 	struct sm_msg *m = &s->msgs[recv->op];
@@ -143,10 +157,10 @@ static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct s
 	m->slots = slots_of(s, recv, nlong);
 	if (send->multicast)
 		recv->mode = SM_STAGED_MULTICAST;
-	else if (send->source == SM_HEAP)
-		recv->mode = SM_PULL;
+	else if (send->source == SM_HEAP || (send->source == SM_PRIVATE && recv->direct))
+		recv->mode = mode_of_readable(s, recv, send, ring_bytes(recv, m->slots), room);
 	else
-		recv->mode = send->source == SM_PRIVATE && recv->direct ? mode_of_private(s, recv, ring_bytes(recv, m->slots), room) : SM_STAGED;
+		recv->mode = SM_STAGED;
 }
 
 /* True if a send announces bytes that the receiver, or a helper that carries out the recv for it, could not access. */

@@ -46,13 +46,24 @@ static bool same_send(const struct be_bind *b, uint32_t x, uint32_t y)
 }
 
 #define MULTICAST_MIN 3u /* least number of sends that share slots; to two receivers two copies are as fast */
-/* Most bytes of a staged multicast, whose ring holds all of it, so that no receiver waits for another; and of one where ranks have a core
- * each: a longer one may be faster by pull, or by a ring for each receiver. */
-#define MULTICAST_MAX ((uint64_t)1 << 20)
+/* Most bytes of a staged multicast, whose ring holds all of it, so that no receiver waits for another: where ranks take turns on a core,
+ * from private memory and from the heap; and where they have a core each, from private memory. A longer one may be faster by pull, or by
+ * a ring for each receiver. */
+#define MULTICAST_TURNS ((uint64_t)1 << 20)
+#define MULTICAST_TURNS_HEAP ((uint64_t)64 << 10)
 #define MULTICAST_APART ((uint64_t)32 << 10)
 
+static uint64_t multicast_most(const struct be_bind *b, uint32_t op)
+{
+	const bool heap = source_of(b, &b->ops[op]) == SM_HEAP;
+
+	if (group_crowded(b->group))
+		return heap ? MULTICAST_TURNS_HEAP : MULTICAST_TURNS;
+	return heap ? 0 : MULTICAST_APART; /* what the receiver can load it reads where it is */
+}
+
 /* True if a message is a send that may share slots with others. Bytes that fit the line of their number are as fast in slots of their
- * own, and what the receiver can load it reads where it is. */
+ * own. */
 static bool may_share(const struct sm_bound *s, uint32_t op, int allowed)
 {
 	const struct be_bind *b = &s->b;
@@ -62,8 +73,7 @@ static bool may_share(const struct sm_bound *s, uint32_t op, int allowed)
 		return false;
 	if (bytes <= SM_EAGER_MAX)
 		return bytes > SM_LINE - sizeof(struct sm_slot);
-	return bytes <= (group_crowded(b->group) ? MULTICAST_MAX : MULTICAST_APART) && !b->helped &&
-	       source_of(b, &b->ops[op]) != SM_HEAP && allowed != GROUP_DIRECT_ALWAYS &&
+	return bytes <= multicast_most(b, op) && !b->helped && allowed != GROUP_DIRECT_ALWAYS &&
 	       !group_same_process(b->group, b->ops[op].peer);
 }
 
@@ -137,7 +147,7 @@ static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint3
 {
 	const struct be_bind *b = &s->b;
 	bool sorted = true; /* messages of the same direction often are in order already */
-	uint32_t at = 0;
+	uint32_t at = 0, nlong = 0; /* nlong: long messages that this rank sends */
 
 	for (int send = 0; send < 2; send++)
 		for (uint32_t i = 0; i < b->nops; i++) {
@@ -151,6 +161,7 @@ static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint3
 						      .send = (uint8_t)send,
 						      .source = source_of(b, &b->ops[i]) };
 			sorted &= !at || sm_by_channel(&descs[at - 1], &descs[at]) < 0;
+			nlong += send && descs[at].bytes > SM_EAGER_MAX;
 			at++;
 		}
 	if (!sorted)
@@ -162,6 +173,7 @@ static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint3
 		e->k = last && last->send == e->send && last->peer == e->peer && last->tag == e->tag ?
 			       last->k + 1 :
 			       0;
+		e->several = e->send && nlong > 1;
 		place_cells(s, e, &cells);
 	}
 }

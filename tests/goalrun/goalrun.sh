@@ -341,20 +341,27 @@ for s in allreduce_ring allreduce_slices alltoall_linear bcast_trinary reduce_sc
 	check "goalrun.small_request_$s $(tail -n 2 "$TMP/out" | head -n 1)" small_requests
 done
 # Ranks that take turns on a core send long messages from private memory through rings of 512 KiB, and operands of reductions through
-# rings of 128 KiB: of the two messages to the root of the reduction one is stored.
+# rings of 128 KiB: of the two messages to the root of the reduction one is stored. From the heap so do messages of up to 64 KiB; those
+# of a broadcast to three ranks share one ring, which holds a message.
 first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
-rings() # NAME LEAST MOST ARGS... : bytes of shared memory that the root of 3 ranks has for messages of 600,000 bytes
+rings() # NAME LEAST MOST MEMORY RANKS COUNT ARGS... : bytes of shared memory that the root has, without its buffers
 {
 	local name=$1 least=$2 most=$3
 
-	taskset -c "$first" timeout 60 "$BUILD/bin/goalrun" -n 3 --verify --stats --iters 3 --count 75000 --type double --memory private \
-		"${@:4}" >"$TMP/out" 2>&1
+	taskset -c "$first" timeout 60 "$BUILD/bin/goalrun" -n "$5" --verify --stats --iters 3 --count "$6" --type double --memory "$4" \
+		"${@:7}" >"$TMP/out" 2>&1
 	check "goalrun.rings.$name $(tail -n 2 "$TMP/out" | tr '\n' ' ')" awk -v least="$least" -v most="$most" '
 		/private bytes$/ { on = 1; next } on && $1 == 0 { bytes = $3; on = 0 } /^verified: all 1 case right/ { right = 1 }
 		END { exit !right || bytes < least || bytes > most }' "$TMP/out"
 }
-rings deep 1048576 1060000 "$ROOT/schedules/gather_linear.goal"
-rings shallow 655360 660000 -T fuse "$ROOT/schedules/reduce_linear.goal"
+rings deep 1048576 1060000 private 3 75000 "$ROOT/schedules/gather_linear.goal"
+rings shallow 655360 660000 private 3 75000 -T fuse "$ROOT/schedules/reduce_linear.goal"
+rings heap 262144 270000 heap 3 8192 "$ROOT/schedules/gather_linear.goal"
+rings long 1 10000 heap 3 8193 "$ROOT/schedules/gather_linear.goal"
+rings several 1 10000 heap 4 8192 "$ROOT/schedules/scatter_linear.goal"
+rings both 16384 20000 heap 2 1024 "$ROOT/schedules/allgather_linear.goal"
+rings shared 65536 70000 heap 4 8192 "$ROOT/schedules/bcast_linear.goal"
+GOAL_SHM_DIRECT=2 rings direct 1 10000 heap 3 8192 "$ROOT/schedules/gather_linear.goal"
 # What carried the messages of the backend verbs: here no device, whether there is one or not.
 run -n 4 --verify --iters 5 --warmup 1 --memory heap,private,staged --backend verbs "$bcast"
 check "goalrun.verbs_way $(tail -n 2 "$TMP/out" | head -n 1)" grep -qx 'messages: 0 by RDMA, 54 by shared memory' "$TMP/out"
