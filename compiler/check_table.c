@@ -27,7 +27,7 @@ static int check_gaps(struct check_table *t, bool partial)
 {
 	static const char *const ops[SELECT_OPS] = { ", with an operation that does not commute", ", with a user's operation", "" };
 	static const char *const topologies[SELECT_TOPOLOGIES] = { "", ", in a grid", ", in a graph" };
-	static const char *const sharings[SELECT_SHARINGS] = { "", ", without a common cache", ", on several nodes" };
+	static const char *const sharings[SELECT_SHARINGS] = { "", ", with a core each", ", without a common cache", ", on several nodes" };
 	struct select_cover cover;
 	int err = select_cover(&t->s, 0, t->s.rows.n, &cover);
 

@@ -21,7 +21,7 @@
 #define NAME "select.table"
 
 static const char *const topologies[SELECT_TOPOLOGIES] = { "any", "cart", "graph" };
-static const char *const shape_names[SELECT_SHAPES] = { "all", "pow2", "even", "node", "cache" };
+static const char *const shape_names[SELECT_SHAPES] = { "all", "pow2", "even", "node", "cache", "core" };
 
 /* ---- one row ---- */
 
@@ -142,7 +142,7 @@ static void parse_range(struct reader *x, const char *what, struct select_range 
 	}
 	if (!ok)
 		WRONG(x, "%s is any, N, N- or N-M%s, not %.*s", what,
-		      shape ? ", perhaps with :pow2, :even, :node or :cache" : " with K, M or G", (int)x->len, x->word);
+		      shape ? ", perhaps with :pow2, :even, :node, :cache or :core" : " with K, M or G", (int)x->len, x->word);
 	else if (r->min > r->max || (shape && !has_ranks(r, *shape)))
 		WRONG(x, "%s %.*s is empty", what, (int)x->len, x->word);
 }
@@ -164,7 +164,7 @@ static void parse_op(struct reader *x, struct select_row *row)
 	if (!collective_reduces(row->collective))
 		WRONG(x, "%s has no operation, so its calls are not reproducible or otherwise", row->collective);
 	else if (row->bytes.min || row->bytes.max != UINT64_MAX || select_sharing_of(row) != SELECT_SHARE_NOTHING)
-		WRONG(x, "reproducible results depend on neither bytes nor nodes: the row has to be for any bytes, without :node or :cache");
+		WRONG(x, "reproducible results depend on neither bytes nor nodes: the row has to be for any bytes, without :node, :cache or :core");
 }
 
 static void parse_define(struct reader *x, struct select_row *row)
@@ -266,7 +266,8 @@ static bool rows_meet(const struct select_row *a, const struct select_row *b)
 /* True if row a takes all calls that row b takes. */
 static bool row_covers(const struct select_row *a, const struct select_row *b)
 {
-	const bool shape = a->shape == SELECT_ALL || a->shape == b->shape || (a->shape == SELECT_NODE && b->shape == SELECT_CACHE);
+	const enum select_sharing x = select_sharing_of(a), y = select_sharing_of(b);
+	const bool shape = a->shape == SELECT_ALL || a->shape == b->shape || (x < SELECT_SHARE_NOTHING && x >= y);
 
 	return shape && select_alike(a, b) && a->ranks.min <= b->ranks.min && a->ranks.max >= b->ranks.max &&
 	       a->bytes.min <= b->bytes.min && a->bytes.max >= b->bytes.max &&

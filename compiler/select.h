@@ -19,12 +19,12 @@ enum select_topology { SELECT_NONE, SELECT_CART, SELECT_GRAPH, SELECT_TOPOLOGIES
  * any part of an element. A collective without an operation counts as built-in. */
 enum select_op { SELECT_ANY_OP, SELECT_COMMUTATIVE, SELECT_BUILTIN, SELECT_OPS };
 
-/* Restriction on the ranks in a row: on their number, or that they share a node, or a cache as well. */
-enum select_shape { SELECT_ALL, SELECT_POW2, SELECT_EVEN, SELECT_NODE, SELECT_CACHE, SELECT_SHAPES };
+/* Restriction on the ranks in a row: on their number, or on what they share. */
+enum select_shape { SELECT_ALL, SELECT_POW2, SELECT_EVEN, SELECT_NODE, SELECT_CACHE, SELECT_CORE, SELECT_SHAPES };
 
-/* What the ranks of a call share: a node and a cache of its last level, a node, or nothing. A row for ranks that share less takes
- * calls of ranks that share more as well. */
-enum select_sharing { SELECT_SHARE_CACHE, SELECT_SHARE_NODE, SELECT_SHARE_NOTHING, SELECT_SHARINGS };
+/* What the ranks of a call share: cores, on which they take turns, a cache of the last level, a node, or nothing. A row for ranks that
+ * share less takes calls of ranks that share more as well. */
+enum select_sharing { SELECT_SHARE_CORE, SELECT_SHARE_CACHE, SELECT_SHARE_NODE, SELECT_SHARE_NOTHING, SELECT_SHARINGS };
 
 struct select_call {
 	const char *collective;
@@ -84,7 +84,10 @@ void select_free(struct select *s);
 /* Returns the least that ranks share whose calls the row takes. */
 static inline enum select_sharing select_sharing_of(const struct select_row *row)
 {
-	return row->shape == SELECT_CACHE ? SELECT_SHARE_CACHE : row->shape == SELECT_NODE ? SELECT_SHARE_NODE : SELECT_SHARE_NOTHING;
+	static const enum select_sharing of[SELECT_SHAPES] = { SELECT_SHARE_NOTHING, SELECT_SHARE_NOTHING, SELECT_SHARE_NOTHING,
+							       SELECT_SHARE_NODE,    SELECT_SHARE_CACHE,   SELECT_SHARE_CORE };
+
+	return of[row->shape];
 }
 
 /* True if a number of ranks is in the row's range and has its shape. */

@@ -17,11 +17,11 @@ enum shape { POW2, EVEN, ODD, SHAPES };
 
 #define OPS SELECT_OPS
 #define PER_SHARING (OPS * SELECT_TOPOLOGIES) /* combinations of topology and operation */
-_Static_assert(SELECT_SHARINGS * PER_SHARING <= 32, "a word has a bit for each combination");
+_Static_assert(SELECT_SHARINGS * PER_SHARING <= 64, "a word has a bit for each combination");
 
 struct swept_row {
 	const struct select_row *row;
-	uint32_t takes[SHAPES]; /* the combinations that it takes of each number of ranks of its range but 1 */
+	uint64_t takes[SHAPES]; /* the combinations that it takes of each number of ranks of its range but 1 */
 	bool reached;
 };
 
@@ -34,23 +34,23 @@ struct sweep {
 	struct swept_row *rows; /* those of one collective that are alike, in order */
 	struct swept_row **active; /* those that take numbers of ranks of the current interval */
 	size_t nrows, nactive;
-	uint32_t calls; /* the combinations that calls of the collective have, for one shape */
+	uint64_t calls; /* the combinations that calls of the collective have, for one shape */
 	struct cuts ranks, bytes;
 	struct select_call gap; /* ranks: 0 if there is no gap */
 };
 
 /* ---- combinations ---- */
 
-static uint32_t bit_of(unsigned sharing, unsigned topology, unsigned op)
+static uint64_t bit_of(unsigned sharing, unsigned topology, unsigned op)
 {
-	return (uint32_t)1 << (sharing * PER_SHARING + topology * OPS + (SELECT_BUILTIN - op));
+	return (uint64_t)1 << (sharing * PER_SHARING + topology * OPS + (SELECT_BUILTIN - op));
 }
 
 /* Returns the combinations that calls of a collective have, for one shape. Operations are of the class `least` or a later one. */
-static uint32_t calls_of(const char *collective, enum select_op least)
+static uint64_t calls_of(const char *collective, enum select_op least)
 {
 	const bool reduces = collective_reduces(collective), near = collective_near(collective);
-	uint32_t calls = 0;
+	uint64_t calls = 0;
 
 	for (unsigned sharing = 0; sharing < SELECT_SHARINGS; sharing++)
 		for (unsigned t = near ? SELECT_CART : SELECT_NONE; t < SELECT_TOPOLOGIES; t++)
@@ -60,10 +60,10 @@ static uint32_t calls_of(const char *collective, enum select_op least)
 }
 
 /* Returns the combinations that a row takes of numbers of ranks of one shape. */
-static uint32_t taken_of(const struct select_row *row)
+static uint64_t taken_of(const struct select_row *row)
 {
 	const bool any = row->topology == SELECT_NONE;
-	uint32_t taken = 0;
+	uint64_t taken = 0;
 
 	for (unsigned sharing = 0; sharing <= select_sharing_of(row); sharing++)
 		for (unsigned t = any ? SELECT_NONE : row->topology; t < (any ? SELECT_TOPOLOGIES : row->topology + 1u); t++)
@@ -74,7 +74,7 @@ static uint32_t taken_of(const struct select_row *row)
 
 static struct swept_row make_swept(const struct select_row *row)
 {
-	const uint32_t taken = taken_of(row);
+	const uint64_t taken = taken_of(row);
 	const bool pow2 = row->shape == SELECT_POW2, even = row->shape == SELECT_EVEN;
 
 	return (struct swept_row){ .row = row,
@@ -151,11 +151,11 @@ static int cut_bytes(struct sweep *w)
 }
 
 /* Takes note of calls that no row takes: the one with the fewest ranks is kept. */
-static void note_gap(struct sweep *w, const uint32_t left[SHAPES], uint64_t ranks, uint64_t bytes)
+static void note_gap(struct sweep *w, const uint64_t left[SHAPES], uint64_t ranks, uint64_t bytes)
 {
 	for (unsigned shape = 0; shape < SHAPES; shape++) {
 		const uint64_t n = least_of(shape, ranks);
-		const unsigned bit = left[shape] ? (unsigned)__builtin_ctz(left[shape]) : 0;
+		const unsigned bit = left[shape] ? (unsigned)__builtin_ctzll(left[shape]) : 0;
 
 		if (!left[shape] || (w->gap.ranks && w->gap.ranks <= n))
 			continue;
@@ -171,12 +171,12 @@ static void note_gap(struct sweep *w, const uint32_t left[SHAPES], uint64_t rank
 
 /* Goes through the calls of one interval of ranks, which begins with `ranks`. `calls` are the combinations that they have. A row
  * for powers of two takes the number 1, which is odd. */
-static int sweep_bytes(struct sweep *w, const uint32_t calls[SHAPES], uint64_t ranks)
+static int sweep_bytes(struct sweep *w, const uint64_t calls[SHAPES], uint64_t ranks)
 {
 	int err = cut_bytes(w);
 
 	for (size_t i = 0; i < w->bytes.v.n && !err; i++) {
-		uint32_t left[SHAPES];
+		uint64_t left[SHAPES];
 
 		memcpy(left, calls, sizeof left);
 		for (size_t k = 0; k < w->nactive; k++) {
@@ -186,7 +186,7 @@ static int sweep_bytes(struct sweep *w, const uint32_t calls[SHAPES], uint64_t r
 			if (w->bytes.v.at[i] < row->bytes.min || w->bytes.v.at[i] > row->bytes.max)
 				continue;
 			for (unsigned shape = 0; shape < SHAPES; shape++) {
-				const uint32_t takes = a->takes[ranks == 1 && row->shape == SELECT_POW2 ? POW2 : shape];
+				const uint64_t takes = a->takes[ranks == 1 && row->shape == SELECT_POW2 ? POW2 : shape];
 
 				a->reached |= (left[shape] & takes) != 0;
 				left[shape] &= ~takes;
@@ -204,7 +204,7 @@ static int sweep_ranks(struct sweep *w)
 
 	for (size_t i = 0; i < w->ranks.v.n && w->ranks.v.at[i] <= SELECT_MOST_RANKS && !err; i++) {
 		const uint64_t first = w->ranks.v.at[i], last = i + 1 < w->ranks.v.n ? w->ranks.v.at[i + 1] - 1 : UINT64_MAX;
-		uint32_t calls[SHAPES];
+		uint64_t calls[SHAPES];
 
 		for (unsigned shape = 0; shape < SHAPES; shape++)
 			calls[shape] = least_of(shape, first) <= last ? w->calls : 0;

@@ -361,7 +361,7 @@ int goalc_verified_json(const struct goalc *c, const struct bin *b, const struct
 /* Sets the properties of the call that -D gives. */
 static int define_call(const struct goalc *c, struct select_call *call)
 {
-	bool cache = false, nodes = false;
+	bool core = false, cache = false, nodes = false;
 
 	for (size_t i = 0; i < c->defines.v.n; i++) {
 		const struct define *d = &c->defines.v.at[i];
@@ -378,16 +378,18 @@ static int define_call(const struct goalc *c, struct select_call *call)
 			nodes = d->value[0] > 1;
 		else if (!strcmp(d->name, "cache") && d->value[0] <= 1)
 			cache = d->value[0];
-		else if (!strcmp(d->name, "cache"))
-			return usage("-D cache is 0 or 1");
+		else if (!strcmp(d->name, "core") && d->value[0] <= 1)
+			core = d->value[0];
+		else if (!strcmp(d->name, "cache") || !strcmp(d->name, "core"))
+			return usage("-D %s is 0 or 1", d->name);
 		else if (!strcmp(d->name, "reproducible") && d->value[0] <= 1)
 			call->reproducible = d->value[0] && collective_reduces(c->collective);
 		else if (!strcmp(d->name, "reproducible"))
 			return usage("-D reproducible is 0 or 1");
 		else
-			return usage("with --select, -D is bytes, commutative, reproducible, nodes or cache, not %s", d->name);
+			return usage("with --select, -D is bytes, commutative, reproducible, nodes, cache or core, not %s", d->name);
 	}
-	call->sharing = nodes ? SELECT_SHARE_NOTHING : cache ? SELECT_SHARE_CACHE : SELECT_SHARE_NODE;
+	call->sharing = nodes ? SELECT_SHARE_NOTHING : core ? SELECT_SHARE_CORE : cache ? SELECT_SHARE_CACHE : SELECT_SHARE_NODE;
 	return 0;
 }
 

@@ -67,7 +67,9 @@ int info_call(const struct goalinfo *c)
 {
 	const struct select_call call = { .collective = c->collective, .ranks = (uint64_t)c->nranks, .bytes = (uint64_t)c->bytes,
 					  .op = c->op, .topology = c->topology, .reproducible = select_asks(c->collective),
-					  .sharing = rt_cpus_shared_here() ? SELECT_SHARE_CACHE : SELECT_SHARE_NODE };
+					  .sharing = !rt_spins((uint32_t)c->nranks)	? SELECT_SHARE_CORE :
+						     rt_cpus_shared_here()		? SELECT_SHARE_CACHE :
+											  SELECT_SHARE_NODE };
 	struct goal_diags *d = goal_diags_new();
 	struct select s = { 0 };
 	const struct select_row *row;

@@ -30,7 +30,9 @@ int run_report_diags(const struct goalrun *g, int err)
 /* Returns what the ranks of the run will share. They run on CPUs on which goalrun may run. */
 static enum select_sharing find_sharing(const struct run_options *o)
 {
-	return o->hosts || run_lowers(o) ? SELECT_SHARE_NOTHING : rt_cpus_shared_here() ? SELECT_SHARE_CACHE : SELECT_SHARE_NODE;
+	if (o->hosts || run_lowers(o))
+		return SELECT_SHARE_NOTHING;
+	return !rt_spins(o->nranks) ? SELECT_SHARE_CORE : rt_cpus_shared_here() ? SELECT_SHARE_CACHE : SELECT_SHARE_NODE;
 }
 
 /* Finds the schedule that --select chooses for the first count. Counts that have other rows are left for later runs. */

@@ -78,7 +78,7 @@ struct be_group {
 	uint32_t spares; /* blocks that the bind under way makes for later ones */
 	uint64_t binds; /* number of binds so far */
 	unsigned spins; /* iterations of waiting before a rank yields its CPU */
-	enum rt_shares cache; /* whether all ranks share a cache, once a selection has depended on that */
+	enum rt_shares cores, cache; /* whether ranks share cores, or all a cache, once a selection has depended on that */
 	_Atomic uint64_t checked; /* time of the last check for deaths, ns */
 };
 

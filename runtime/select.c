@@ -32,7 +32,7 @@ static int read_tables(struct mpix_sched_ctx *ctx)
 	return err;
 }
 
-/* Returns what the ranks of a group share, as far as that is known: those of one node are taken to share a cache. */
+/* Returns the most that the ranks of a group may share, as far as that is known. */
 static enum select_sharing find_sharing(const struct be_group *g)
 {
 	const struct rt_peer *peers = g->process->peers;
@@ -40,28 +40,39 @@ static enum select_sharing find_sharing(const struct be_group *g)
 	for (uint32_t r = 1; r < g->size; r++)
 		if (peers[rt_root_rank(g, r)].node != peers[rt_root_rank(g, 0)].node)
 			return SELECT_SHARE_NOTHING;
-	return g->cache == RT_NOT_SHARED ? SELECT_SHARE_NODE : SELECT_SHARE_CACHE;
+	return g->cores != RT_NOT_SHARED ? SELECT_SHARE_CORE : g->cache != RT_NOT_SHARED ? SELECT_SHARE_CACHE : SELECT_SHARE_NODE;
 }
 
-/* True if the ranks of a group, all on one node, share a cache: wherever the system may run them. */
-static bool share_cache(struct be_group *g)
+/* Returns whether some ranks take turns on a core, or all share a cache, wherever the system may run them. */
+static enum rt_shares find_shares(const struct be_group *g, enum select_sharing what)
 {
-	struct rt_cpus all = { 0 };
-	bool known = true; /* the CPUs of all ranks */
+	struct rt_cpus *cpus = mem_alloc(g->size * sizeof *cpus), all = { 0 };
+	bool known = cpus, turns = false;
 
-	for (uint32_t r = 0; r < g->size && g->cache == RT_UNKNOWN; r++) {
-		const struct rt_cpus *cpus = &g->process->peers[rt_root_rank(g, r)].cpus;
+	for (uint32_t r = 0; r < g->size && cpus; r++) {
 		uint64_t some = 0;
 
+		cpus[r] = g->process->peers[rt_root_rank(g, r)].cpus;
 		for (unsigned i = 0; i < RT_CPUS / 64; i++) {
-			all.bits[i] |= cpus->bits[i];
-			some |= cpus->bits[i];
+			all.bits[i] |= cpus[r].bits[i];
+			some |= cpus[r].bits[i];
 		}
 		known &= some != 0;
 	}
-	if (g->cache == RT_UNKNOWN)
-		g->cache = known && rt_cpus_share_cache(&all) ? RT_SHARED : RT_NOT_SHARED;
-	return g->cache == RT_SHARED;
+	for (uint32_t r = 0; r < g->size && known && what == SELECT_SHARE_CORE; r++)
+		turns |= !rt_cpus_spins(cpus, sizeof *cpus, g->size, r);
+	free(cpus);
+	return turns || (known && what == SELECT_SHARE_CACHE && rt_cpus_share_cache(&all)) ? RT_SHARED : RT_NOT_SHARED;
+}
+
+/* True if the ranks of a group, all on one node, share cores or a cache. */
+static bool is_shared(struct be_group *g, enum select_sharing what)
+{
+	enum rt_shares *known = what == SELECT_SHARE_CORE ? &g->cores : &g->cache;
+
+	if (*known == RT_UNKNOWN)
+		*known = find_shares(g, what);
+	return *known == RT_SHARED;
 }
 
 /* `always`: all reductions are to be reproducible. */
@@ -241,8 +252,8 @@ int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, M
 	if (!ctx->selected)
 		rc = -read_tables(ctx);
 	row = rc ? NULL : find_row(ctx->selected, &call);
-	if (row && select_sharing_of(row) == SELECT_SHARE_CACHE && !share_cache(&group->g)) {
-		call.sharing = SELECT_SHARE_NODE;
+	while (row && select_sharing_of(row) < SELECT_SHARE_NODE && !is_shared(&group->g, call.sharing)) {
+		call.sharing++;
 		row = find_row(ctx->selected, &call);
 	}
 	if (!rc && !row && !collective_known(c->collective))

@@ -111,11 +111,15 @@ check select.pow2 test "$(own MPI_Bcast -n 8 -D bytes=2049)" = /none.goal
 check select.not_pow2 test "$(own MPI_Bcast -n 12 -D bytes=2049 -D nodes=2)" = bcast_binomial.goal
 printf '%s\n' 'MPI_Bcast 2-8:node any any any -> bcast_chain.goal' >node.table
 printf '%s\n' 'MPI_Bcast 2-8:cache any any any -> bcast_chain.goal' >cache.table
+printf '%s\n' 'MPI_Bcast 2-8:core any any any -> bcast_chain.goal' >core.table
 check select.node test "$(chosen MPI_Bcast -n 8 -D nodes=1 --table node.table)" = bcast_chain.goal
 check select.not_cache test "$(chosen MPI_Bcast -n 8 --table cache.table)" = bcast_linear.goal
 check select.cache test "$(chosen MPI_Bcast -n 8 -D cache=1 --table cache.table)" = bcast_chain.goal
 check select.cache_on_node test "$(chosen MPI_Bcast -n 8 -D cache=1 --table node.table)" = bcast_chain.goal
 check select.cache_nodes test "$(chosen MPI_Bcast -n 8 -D cache=1 -D nodes=2 --table cache.table)" = bcast_binomial.goal
+check select.core test "$(chosen MPI_Bcast -n 8 -D core=1 --table core.table)" = bcast_chain.goal
+check select.not_core test "$(chosen MPI_Bcast -n 8 -D cache=1 --table core.table)" = bcast_linear.goal
+check select.core_cache test "$(chosen MPI_Bcast -n 8 -D core=1 --table cache.table)" = bcast_chain.goal
 check select.nodes test "$(chosen MPI_Bcast -n 8 -D nodes=2 --table node.table)" = bcast_binomial.goal
 check select.reproduces test "$(own MPI_Reduce -n 4 -D bytes=1M -D reproducible=1)" = reduce_binomial.goal
 check select.reproduces_env test "$(GOAL_REPRODUCIBLE=1 own MPI_Reduce -n 4)" = reduce_binomial.goal
@@ -162,8 +166,8 @@ wrong()
 }
 row='any any any any -> bcast_linear.goal'
 wrong '1:1: error: there is no collective MPI_Broadcast' "MPI_Broadcast $row"
-wrong '3:11: error: the number of ranks is any, N, N- or N-M, perhaps with :pow2, :even, :node or :cache, not 4-x' '# a' '' 'MPI_Bcast 4-x'
-wrong '1:11: error: the number of ranks is any, N, N- or N-M, perhaps with :pow2, :even, :node or :cache, not 4:odd' 'MPI_Bcast 4:odd any'
+wrong '3:11: error: the number of ranks is any, N, N- or N-M, perhaps with :pow2, :even, :node, :cache or :core, not 4-x' '# a' '' 'MPI_Bcast 4-x'
+wrong '1:11: error: the number of ranks is any, N, N- or N-M, perhaps with :pow2, :even, :node, :cache or :core, not 4:odd' 'MPI_Bcast 4:odd any'
 wrong '1:11: error: the number of ranks 9-8 is empty' 'MPI_Bcast 9-8 any'
 wrong '1:11: error: the number of ranks 5-7:pow2 is empty' 'MPI_Bcast 5-7:pow2 any'
 wrong '1:11: error: the number of ranks 3:even is empty' 'MPI_Bcast 3:even any'
@@ -242,14 +246,21 @@ END
 export GOAL_SELECT=$PWD/rt.table
 program select.library 120 "$BUILD/tests/rt-select" && ok select.library
 check select.reproducible env GOAL_SELECT= GOAL_REPRODUCIBLE=1 timeout 60 "$BUILD/tests/rt-select" reproducible
-# on_machine NAME WANT TOPOLOGY : the schedule that two ranks get there, which run on any core
+# on_machine NAME WANT TABLE TOPOLOGY : the schedule that two ranks get there, which run on any core
 on_machine()
 {
-	check "select.library.$1" env HWLOC_SYNTHETIC="$3" GOAL_SELECT="$PWD/cache.table" timeout 60 "$BUILD/tests/rt-select" on "$2"
-	HWLOC_SYNTHETIC=$3 runs "$1" "$ROOT/schedules/$2.goal" -n 2 --select MPI_Bcast --count 100 --table "$PWD/cache.table"
+	check "select.library.$1" env HWLOC_SYNTHETIC="$4" GOAL_SELECT="$PWD/$3" timeout 60 "$BUILD/tests/rt-select" on "$2"
+	HWLOC_SYNTHETIC=$4 runs "$1" "$ROOT/schedules/$2.goal" -n 2 --select MPI_Bcast --count 100 --table "$PWD/$3"
 }
-on_machine cache bcast_chain "l3:1 core:$(nproc --all) pu:1"
-on_machine caches bcast_linear "l3:$(nproc --all) core:1 pu:1"
+if [ "$(nproc)" -gt 1 ]; then
+	on_machine cache bcast_chain cache.table "l3:1 core:$(nproc --all) pu:1"
+	on_machine caches bcast_linear cache.table "l3:$(nproc --all) core:1 pu:1"
+	on_machine cores bcast_linear core.table ''
+else
+	on_machine core bcast_chain core.table ''
+fi
+first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+check select.library.turns env GOAL_SELECT="$PWD/core.table" taskset -c "$first" timeout 60 "$BUILD/tests/rt-select" on bcast_chain
 check select.apart env TEAM_TRANSPORT=app TEAM_NODES=2 timeout 60 "$BUILD/tests/rt-select" apart
 # refused NAME WANT TABLE : what the library says
 refused()

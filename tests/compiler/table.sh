@@ -151,6 +151,8 @@ faulty 4 's/any       any  /3-        9K-  /; 4a MPI_Bcast any any any any -> bc
 faulty 10 's/0-1023/0-1000/' 'no row takes MPI_Alltoall with 1 rank and 1001 bytes; --partial leaves such calls to the installed table'
 faulty 6 's/  any/ 1-99/' 'no row takes MPI_Allgather with 101 ranks and 0 bytes'
 faulty 8 's/any  /any:even/' 'no row takes MPI_Scan with 1 rank and 0 bytes'
+faulty 8 's/any  /any:core/' 'no row takes MPI_Scan with 1 rank and 0 bytes, with a core each'
+faulty 15 's/any:node.*/&\nMPI_Allreduce 2:core any any any -> allreduce_ring.goal/' '16: no call comes to this row: line 15 takes all'
 faulty 8 's/any  /any:cache/' 'no row takes MPI_Scan with 1 rank and 0 bytes, without a common cache'
 faulty 15 's/any:node.*/&\nMPI_Allreduce 2:cache any any any -> allreduce_ring.goal/' '16: no call comes to this row: line 15 takes all'
 faulty 16 's/any      any/8K-      any/' 'no row takes MPI_Allreduce with 1 rank and 0 bytes, on several nodes'

@@ -57,7 +57,9 @@ says serves 'serves the call: my.table:3: MPI_Bcast any:pow2 1k-64Ki any any -> 
 check goalinfo.passed_over grep -q '^passed over for its ranks: my.table:2: ' out
 check goalinfo.others_unnamed [ "$(grep -c Allreduce out)" -eq 0 ]
 printf '%s\n' 'MPI_Bcast 2:cache any any any -> a.goal' 'MPI_Bcast any any any any -> b.goal' >cache.table
-HWLOC_SYNTHETIC="l3:$(nproc --all) core:1 pu:1" says passed_cache 'passed over for its ranks: cache.table:1: ' MPI_Bcast -n 2 --table cache.table
+# Two ranks on one core share it.
+[ "$(nproc)" -eq 1 ] ||
+	HWLOC_SYNTHETIC="l3:$(nproc --all) core:1 pu:1" says passed_cache 'passed over for its ranks: cache.table:1: ' MPI_Bcast -n 2 --table cache.table
 HWLOC_SYNTHETIC="l3:1 core:$(nproc --all) pu:1" says serves_cache 'serves the call: cache.table:1: ' MPI_Bcast -n 2 --table cache.table
 says passed_shape 'passed over for its ranks: my.table:3: ' MPI_Bcast -n 7 --bytes 4k --table my.table
 says passed_bytes 'passed over for its bytes: my.table:3: ' MPI_Bcast -n 8 --bytes 65537 --table my.table
