@@ -84,10 +84,16 @@ void select_free(struct select *s);
 /* Returns the least that ranks share whose calls the row takes. */
 static inline enum select_sharing select_sharing_of(const struct select_row *row)
 {
-	static const enum select_sharing of[SELECT_SHAPES] = { SELECT_SHARE_NOTHING, SELECT_SHARE_NOTHING, SELECT_SHARE_NOTHING,
-							       SELECT_SHARE_NODE,    SELECT_SHARE_CACHE,   SELECT_SHARE_CORE };
-
-	return of[row->shape];
+	switch (row->shape) {
+	case SELECT_CORE:
+		return SELECT_SHARE_CORE;
+	case SELECT_CACHE:
+		return SELECT_SHARE_CACHE;
+	case SELECT_NODE:
+		return SELECT_SHARE_NODE;
+	default:
+		return SELECT_SHARE_NOTHING;
+	}
 }
 
 /* True if a number of ranks is in the row's range and has its shape. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The CPUs of ranks: whether they share a cache, and how long a waiting rank may keep its CPU, not at all if other ranks need it. */
+ * The CPUs of ranks: whether they share a cache, and how long a waiting rank may keep its CPU: not at all if other ranks need it. */
 #include "runtime/cpus.h"
 
 #include "backends/services.h"

@@ -32,7 +32,7 @@ for c in $collectives; do
 		done
 	done
 done >calls
-# One call of the compiler for each would take minutes.
+# One call of the compiler for each would take minutes. The ranks of these calls have a core each, and no common cache.
 awk '
 	function limit(s,   k, unit) {
 		unit = substr(s, length(s)); k = index("KMG", unit)
@@ -45,7 +45,7 @@ awk '
 		return v >= limit(substr(s, 1, p - 1)) && (a == "" || v <= limit(a))
 	}
 	function pow2(v) { while (v % 2 == 0) v /= 2; return v == 1 }
-	NR == FNR { sub(/#.*/, ""); if (NF && !/:reproducible/) { n++; c[n] = $1; r[n] = $2; b[n] = $3; o[n] = $4; t[n] = $5; f[n] = $7 }; next }
+	NR == FNR { sub(/#.*/, ""); if (NF && !/:(reproducible|cache|core)/) { n++; c[n] = $1; r[n] = $2; b[n] = $3; o[n] = $4; t[n] = $5; f[n] = $7 }; next }
 	{
 		for (i = 1; i <= n; i++) {
 			k = split(r[i], part, ":")
