@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * MPIX_Sched_select as an MPI library would use it: what is selected fits the call and works, on the first time and
  * from the context's memory. "select refused" instead expects that a bcast is refused when it is selected or bound, and prints
- * how; "select apart" selects on several nodes, "select reproducible" with GOAL_REPRODUCIBLE=1; "select on SCHEDULE" expects that one for
- * a bcast on two ranks. The table is that of GOAL_SELECT,
- * if it is set, and the installed one. */
+ * how; "select apart" selects on several nodes, "select reproducible" with GOAL_REPRODUCIBLE=1; "select on SCHEDULE" expects that
+ * one for a bcast on two ranks. The table is that of GOAL_SELECT, if it is set, and the installed one. */
 #include "tests/rt/team.h"
 
 #include <stdio.h>
