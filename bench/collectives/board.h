@@ -58,7 +58,7 @@ struct board_group {
 
 	/* The ranks write these before they join. */
 	char sides[SIDES_MAX][32];
-	bool persistent[SIDES_MAX];
+	bool starts[SIDES_MAX], persistent[SIDES_MAX]; /* the side has a start; an init, too */
 	_Atomic int given; /* ranks given to processes that have no other number */
 	_Atomic int joined; /* number of ranks that take commands */
 

@@ -9,8 +9,8 @@
  *	none RANKS COLLECTIVE BYTES ROLE LABEL SIDE REASON...
  *
  * Times are in us, "-" if there is none: the median of all iterations and the 10th and 90th percentile; the median of the calls of
- * start and of init after the first; the first init. The slowest rank counts. An iteration lasts from the common start until the last rank has read what it
- * received. */
+ * start and of init after the first; the first init. The slowest rank counts. An iteration lasts from the common start until the last
+ * rank has read what it received. */
 #include "bench/bench.h"
 #include "bench/collectives/board.h"
 #include "util/futex.h"
@@ -263,7 +263,7 @@ static void take_turn(struct entrant *e, enum what what, size_t bytes)
 	if (!give(e, what, bytes, RUN))
 		return;
 	take_times(e, n);
-	if (!g->persistent[e->side])
+	if (!g->starts[e->side])
 		return;
 	g->iterations = n / 4 + (e->nstarts == 0);
 	if (g->iterations && give(e, what, bytes, STARTS))
@@ -291,13 +291,16 @@ static void print_entrant(struct entrant *e, enum what what, size_t bytes)
 	s = bench_stats(e->us, e->n);
 	printf("cell %d %s %zu %s %s %s %.4g %.4g %.4g", d.ranks, what_names[what], bytes, e->g->role, e->g->label, name_of(e),
 	       s.median, s.low, s.high);
-	if (e->nstarts) {
+	if (e->nstarts)
+		printf(" %.4g", bench_stats(e->starts, e->nstarts).median);
+	else
+		printf(" -");
+	if (e->nstarts && e->g->on->persistent[e->side]) {
 		const double first = e->inits[0];
 
-		printf(" %.4g %.4g %.4g\n", bench_stats(e->starts, e->nstarts).median,
-		       bench_stats(e->inits + 1, INITS - 1).median, first);
+		printf(" %.4g %.4g\n", bench_stats(e->inits + 1, INITS - 1).median, first);
 	} else {
-		printf(" - - -\n");
+		printf(" - -\n");
 	}
 }
 

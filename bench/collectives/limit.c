@@ -253,12 +253,20 @@ static int run_posted(struct cell *c)
 
 /* ---- in the buffers ---- */
 
-static int run_own(struct cell *c)
+/* All that a start has to do: it tells the other ranks that they may access this rank's buffers. */
+static int start(struct cell *c)
 {
 	struct hand *h = c->state;
-	const uint64_t e = ++h->epoch;
 
-	set(&h->sh->started[c->rank], e);
+	set(&h->sh->started[c->rank], ++h->epoch);
+	return 0;
+}
+
+static int finish_own(struct cell *c)
+{
+	struct hand *h = c->state;
+	const uint64_t e = h->epoch;
+
 	for (int from = 0; from < c->size; from++) {
 		h->source[from] = block_for(c, h->in[from], c->rank);
 		if (from != c->rank && is_source(c, from, c->rank))
@@ -272,12 +280,11 @@ static int run_own(struct cell *c)
 	return 0;
 }
 
-static int run_push(struct cell *c)
+static int finish_push(struct cell *c)
 {
 	struct hand *h = c->state;
-	const uint64_t e = ++h->epoch;
+	const uint64_t e = h->epoch;
 
-	set(&h->sh->started[c->rank], e);
 	for (int k = 0; k < c->size; k++) {
 		const int to = (c->rank + k) % c->size;
 
@@ -310,16 +317,15 @@ static void make_slice(struct hand *h, const struct cell *c, size_t at, size_t n
 	}
 }
 
-static int run_slices(struct cell *c)
+static int finish_slices(struct cell *c)
 {
 	struct hand *h = c->state;
-	const uint64_t e = ++h->epoch;
+	const uint64_t e = h->epoch;
 	const size_t most = reduces(c->what) ? BLOCK : COPIED;
 	const size_t slice = (c->count / (size_t)c->size + 7) / 8 * 8, first = slice * (size_t)c->rank;
 	size_t end = c->rank == c->size - 1 ? c->count : first + slice, n;
 
 	end = end < c->count ? end : c->count;
-	set(&h->sh->started[c->rank], e);
 	await_all(h, h->sh->started, e);
 	for (size_t at = first; at < end; at += n) {
 		n = end - at < most ? end - at : most;
@@ -432,10 +438,10 @@ int main(int argc, char **argv)
 {
 	static const struct side sides[] = {
 		{ .name = "posted", .kind = POSTED, MEMORY, .run = run_posted },
-		{ .name = "own", .kind = OWN, MEMORY, .run = run_own },
-		{ .name = "ahead", .kind = AHEAD, MEMORY, .run = run_own },
-		{ .name = "push", .kind = PUSH, MEMORY, .run = run_push },
-		{ .name = "slices", .kind = SLICES, MEMORY, .run = run_slices },
+		{ .name = "own", .kind = OWN, MEMORY, .start = start, .wait = finish_own },
+		{ .name = "ahead", .kind = AHEAD, MEMORY, .start = start, .wait = finish_own },
+		{ .name = "push", .kind = PUSH, MEMORY, .start = start, .wait = finish_push },
+		{ .name = "slices", .kind = SLICES, MEMORY, .start = start, .wait = finish_slices },
 		{ .name = "counted", .kind = COUNTED, MEMORY, .run = run_counted },
 	};
 	struct rank r = { 0 };

@@ -179,6 +179,7 @@ int rank_main(struct rank *r, const struct side *sides, unsigned n)
 
 	for (unsigned i = 0; i < n && r->rank == 0; i++) {
 		snprintf(g->sides[i], sizeof g->sides[i], "%s", sides[i].name);
+		g->starts[i] = sides[i].start != NULL;
 		g->persistent[i] = sides[i].init != NULL;
 	}
 	atomic_fetch_add(&g->joined, 1);

@@ -26,9 +26,9 @@ struct side {
 	/* A persistent request; NULL where there is none. There may be two of a cell: `which` is 0 or 1. */
 	int (*init)(struct rank *r, struct cell *c, int which);
 	int (*free)(struct rank *r, struct cell *c, int which);
-	int (*start)(struct cell *c); /* request 0 */
+	int (*start)(struct cell *c); /* request 0, if there are requests */
 	int (*wait)(struct cell *c);
-	int (*run)(struct cell *c); /* without a request */
+	int (*run)(struct cell *c); /* where there is no start */
 	void (*progress)(void); /* what a rank that has completed has to call for its peers until they have, or NULL */
 };
 

@@ -14,6 +14,7 @@ BEGIN { CONVFMT = "%.6g"; OFMT = "%.4g" }
 	n = $2; key = $3 " " $4; us = $8
 	if (!(n in ranks)) { ranks[n] = 1; order[++nranks] = n }
 	if (!((n, key) in seen)) { seen[n, key] = 1; cells[n, ++ncells[n]] = key }
+	if ($5 == "limit" && $11 != "-" && (!((n, key) in hand) || $11 < hand[n, key])) hand[n, key] = $11
 	if ($5 == "limit" || $5 == "peer") {
 		who = $5 == "limit" ? $7 : $6 " " $7
 		if (!((n, key, $5) in best) || us < best[n, key, $5]) {
@@ -80,9 +81,10 @@ function mean_bar(n, side) {
 	if (n > 2) return side == "shared" ? "1.50" : "-"
 	return side == "shared" ? "1.55" : side ~ / alloc_mem$/ ? "1.40" : side ~ / ordinary$/ ? "1.20" : "-"
 }
-# The head of a table with a column for each memory of the library.
-function print_head(n, text, width,    k) {
+# The head of a table with a column for each memory of the library, and one before them, if it has a name.
+function print_head(n, text, width, before,    k) {
 	printf "%d ranks, %s\n%-10s %8s", n, text, "collective", "bytes"
+	if (before) printf " %8s", before
 	for (k = 1; k <= nsides[n]; k++) printf " %" width "s", sides[n, k]
 	printf "\n"
 }
@@ -113,12 +115,14 @@ function print_memory(n,    i, k, key, r) {
 
 # x as a time, and a star if it is above the bar.
 function barred(x, bar) { return (x != "-" && x > bar ? "*" : "") time_of(x) }
-# What start and init cost. The bars are for the library alone: a start of up to 8 ranks, an init of 2.
+# What start and init cost. The bars are for the library alone: a start of up to 8 ranks, an init of 2. A start by hand stores a number
+# in one line of its own and one that the ranks share: it costs what these take that are in no cache.
 function print_starts(n,    i, k, key, s) {
-	print_head(n, "start, init after the first, and the first init; us; * is above the bar", 26)
+	print_head(n, "start, init after the first, and the first init; us; * is above the bar", 26, "by hand")
 	for (i = 1; i <= ncells[n]; i++) {
 		key = cells[n, i]
 		print_cell(key)
+		printf " %8s", time_of(hand[n, key])
 		for (k = 1; k <= nsides[n]; k++) {
 			s = sides[n, k]
 			printf " %26s", sprintf("%8s %8s %8s", barred(start[n, key, s], role[s] == "ours" ? .1 : 1e9),

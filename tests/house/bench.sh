@@ -93,6 +93,7 @@ done
 for side in "${sides[@]}"; do
 	check "bench.collectives_${side// /_}" [ "$(grep -c "^cell 2 .* $side " "$TMP/exp/collectives.txt")" -ge 4 ]
 done
+check bench.collectives_starts_by_hand grep -qE '^cell 2 allreduce 16384 limit hand own( [0-9.]+){4} - -$' "$TMP/exp/collectives.txt"
 check "bench.collectives_face $(face "$TMP/exp/collectives-2.svg" | head -n 2 | tr '\n' '|')" [ -z "$(face "$TMP/exp/collectives-2.svg")" ]
 # A side that does not start is named, and its first message.
 drives() { timeout 60 "$BUILD/bench/collectives/drive" -t 1 -i 4 "$@" "$TMP/board"; }
