@@ -592,10 +592,11 @@ mutants:
 	@MOST=$(or $(MOST),60) TEXTS=$(or $(TEXTS),30) GRAPHS=$(or $(GRAPHS),20000) LIMIT=1800 BUILD=$(BUILD) bash tests/verifier/mutants.sh
 	@MOST=$(or $(MOST),20) SWEEP=all BUILD=$(BUILD) bash tests/verifier/queue_mutants.sh
 	@RANKS=1-6 $(RUN) tests/compiler/queues.sh
-# Proofs for every number of ranks, and faults that no sampled size shows.
+# Proofs for every number of ranks, faults that no sampled size shows, and closed forms of what the schedules do.
 allranks:
 	@$(PARALLEL) all $(EVALUATE)
 	@SWEEP=all BUILD=$(BUILD) bash tests/allranks/allranks.sh
+	@SWEEP=all BUILD=$(BUILD) bash tests/compiler/schedules.sh
 # The library with 1,024 ranks, within bounds of time and memory.
 verify-large:
 	@$(PARALLEL) all
