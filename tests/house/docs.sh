@@ -45,6 +45,15 @@ installed="PKG_CONFIG_PATH=$TMP/usr/lib/pkgconfig LD_LIBRARY_PATH=$TMP/usr/lib"
 open_mpi
 include=$TMP/usr/include
 
+# slurp FILE : its text to REPLY, without the line ends at its end
+slurp()
+{
+	REPLY=
+	[ ! -e "$1" ] || IFS= read -r -d '' REPLY <"$1"
+	while [[ $REPLY == *$'\n' ]]; do REPLY=${REPLY%$'\n'}; done
+}
+STUBS=" $(grep -l '^\.so' man/*.[1-9] | tr '\n' ' ')"
+
 # blocks FILE DIR : the blocks of a page, as DIR/1, DIR/2, ...
 blocks()
 {
@@ -109,8 +118,8 @@ echo '#include <mpix_sched.h>' >"$TMP/all.c"
 { cat "$TMP/all.c"; echo 'extern "C" {'; } >"$TMP/all.cc"
 pages=
 for page in man/*.3; do
-	grep -q '^\.so' "$page" && continue
-	name=$(basename "$page" .3) synopsis=$TMP/synopses/$(basename "$page" .3)
+	[[ $STUBS != *" $page "* ]] || continue
+	name=${page#man/} name=${name%.3} synopsis=$TMP/synopses/$name
 	pages="$pages $name"
 	mandoc -Tutf8 -O width=200 "$page" | col -bx | awk '/^[A-Z]/ { on = $0 == "SYNOPSIS"; next } on' >"$synopsis"
 	grep -v '#include' "$synopsis" >"$synopsis.declarations"
@@ -129,8 +138,9 @@ for name in $pages; do
 		why=$(compiles c "$TMP/synopsis.c"; compiles c++ "$TMP/synopsis.cc")
 	fi
 	why=$why$(in_header "$synopsis.declarations")
+	slurp "$synopsis.declarations"
 	for f in $(sed -n 's/^\.Nm \(MPIX_[a-z_A-Z]*\).*/\1/p' "man/$name.3"); do
-		grep -q "$f(" "$synopsis.declarations" || why="$why$f is not in the SYNOPSIS"
+		[[ $REPLY == *"$f("* ]] || why="$why$f is not in the SYNOPSIS"
 	done
 	verdict "docs.synopsis.$name" "$why"
 done
@@ -151,15 +161,15 @@ session()
 		{ print > (dir n ".want") }' "$@"
 }
 # What may differ from run to run: numbers with a point, their sign, and the width of their columns.
-blur() { sed -E 's/ -([0-9]+\.[0-9])/ \1/g; s/[0-9]+\.[0-9]+/#/g; s/ +/ /g' "$1"; }
-# matches WANT GOT : a pattern of bash, in which a line "..." is anything
-matches()
+BLUR='s/ -([0-9]+\.[0-9])/ \1/g; s/[0-9]+\.[0-9]+/#/g; s/ +/ /g'
+# What is wanted becomes a pattern of bash, in which a line "..." is anything.
+PATTERN='s/[][\\*?(){}|!+@]/\\&/g; s/^\.\.\.$/*/'
+# edit EXPRESSION SUFFIX : edits the files of the session with that suffix, and keeps what they were as *.SUFFIX.raw
+edit()
 {
-	local pattern
+	local files=("$TMP"/session/*."$2")
 
-	pattern=$(blur "$1" | sed -E 's/[][\\*?(){}|!+@]/\\&/g; s/^\.\.\.$/*/')
-	# shellcheck disable=SC2053
-	[[ $(blur "$2") == $pattern ]]
+	[ ! -e "${files[0]}" ] || sed -E -s -i.raw "$1" "${files[@]}"
 }
 
 # leave_out LIBRARY : the commands of the session that are not run, as N.leave with a reason or "other". Callers of this script
@@ -168,24 +178,24 @@ leave_out()
 {
 	local c n text
 
+	rm -f "$TMP"/session/*.leave
 	for c in "$TMP"/session/*.command; do
-		text=$(cat "$c") n=${c%.command}
-		rm -f "$n.leave"
+		slurp "$c"
+		text=$REPLY n=${c%.command}
 		case ${text%% *} in
 		mpicc | mpirun) [ "$1" != none ] || echo 'there is no MPI library' >"$n.leave" ;;
 		export) ;;
 		*) case $1 in any | none | "$FIRST") ;; *) echo other >"$n.leave" ;; esac ;;
 		esac
-		if grep -qxF -- "$text" <<<"$CALLERS"; then echo other >"$n.leave"; fi
+		[[ $'\n'$CALLERS$'\n' != *$'\n'"$text"$'\n'* ]] || echo other >"$n.leave"
 	done
 }
 
 # run_session PAGE LIBRARY : runs the session of a page, and compares what it prints
 run_session()
 {
-	local page=$1 name user n s text rc expected
+	local page=$1 name=${1##*/} user n s got text rc expected
 
-	name=$(basename "$page")
 	[ "$2" = "$FIRST" ] || name=$name.$2
 	leave_out "$2"
 	awk -v dir="$TMP/session/" '/^\{ #/ { n = substr($2, 2); leave = (getline none < (dir n ".leave")) > 0 } !leave' \
@@ -193,21 +203,33 @@ run_session()
 	case $page in README.md) user="PATH=$TMP/$2:$PATH" ;; *) user="PATH=$TMP/$2:$TMP/usr/bin:$PATH $installed" ;; esac
 	# shellcheck disable=SC2086
 	(cd "$TMP/top" && env -u BUILD $user timeout 300 bash "$TMP/left") >"$TMP/log" 2>&1
-	for n in $(cd "$TMP/session" && ls *.command | sort -n); do
-		s=$TMP/session/${n%.command} text=$(tr -s '\\\n ' ' ' <"$TMP/session/$n")
+	edit "$BLUR" got
+	for ((n = 1; ; n++)); do
+		s=$TMP/session/$n
+		[ -e "$s.command" ] || break
+		slurp "$s.command"
+		read -r -d '' -a text <<<"${REPLY//\\/ }"
+		text="${text[*]}"
 		if [ -e "$s.leave" ]; then
-			[ "$(cat "$s.leave")" = other ] || skip "docs.$name $text: $(cat "$s.leave")"
+			slurp "$s.leave"
+			[ "$REPLY" = other ] || skip "docs.$name $text: $REPLY"
 			continue
 		fi
 		commands=$((commands + 1))
-		rc=$(cat "$s.status" 2>/dev/null || echo 'none: the session ended')
+		slurp "$s.status"
+		rc=${REPLY:-none: the session ended}
+		slurp "$s.want.raw"
 		expected=0
-		! grep -q 'error:' "$s.want" || expected=1
+		[[ $REPLY != *error:* ]] || expected=1
 		# If a rank fails, MPICH 4.2's mpirun ends with the low byte of the error's number, or sometimes with 0.
 		case $expected$text in 1*mpirun*) rc=1 ;; esac
-		if [ "$rc" != "$expected" ]; then fail "docs.$name \$ $text: status $rc, $(head -n 3 "$s.got" 2>/dev/null | tr '\n' '|')"
-		elif matches "$s.want" "$s.got"; then ok "docs.$name \$ $text"
-		else fail "docs.$name \$ $text: $(diff <(blur "$s.want") <(blur "$s.got") | head -n 6 | tr '\n' '|')"; fi
+		slurp "$s.got"
+		got=$REPLY
+		slurp "$s.want"
+		# shellcheck disable=SC2053
+		if [ "$rc" != "$expected" ]; then fail "docs.$name \$ $text: status $rc, $(head -n 3 "$s.got.raw" 2>/dev/null | tr '\n' '|')"
+		elif [[ $got == $REPLY ]]; then ok "docs.$name \$ $text"
+		else fail "docs.$name \$ $text: $(diff "$s.want.raw" "$s.got.raw" | head -n 6 | tr '\n' '|')"; fi
 	done
 }
 
@@ -216,15 +238,17 @@ commands=0
 set -- ${LIBRARIES:-none}
 FIRST=$1
 for page in README.md doc/tour.md man/*.[1-9]; do
-	name=$(basename "$page")
-	grep -q '^\.so' "$page" && continue
+	name=${page##*/}
+	[[ $STUBS != *" $page "* ]] || continue
 	blocks "$page" "$TMP/blocks"
+	[ -e "$TMP/blocks/1" ] || continue
 	rm -rf "$TMP/top" "$TMP/session" && mkdir "$TMP/top" "$TMP/session" || exit 1
 	ln -s "$ROOT"/* "$TMP/top" && rm -f "$TMP/top/examples" "$TMP/top/build" "$TMP"/top/*.bin && ln -s "$BUILD" "$TMP/top/build" &&
 		mkdir "$TMP/top/examples" && cp examples/Makefile examples/*.c examples/*.goal "$TMP/top/examples" || exit 1
 	shown=
-	for n in $(cd "$TMP/blocks" && ls | sort -n); do
+	for ((n = 1; ; n++)); do
 		block=$TMP/blocks/$n file= why=
+		[ -e "$block" ] || break
 		read -r first <"$block"
 		case $first in
 		'/* '*.c*) file=${first#'/* '} file=${file%%.c*}.c ;;
@@ -248,8 +272,9 @@ for page in README.md doc/tour.md man/*.[1-9]; do
 	[ -n "$shown" ] || continue
 	# shellcheck disable=SC2086
 	session $shown >"$TMP/script"
+	edit "$BLUR; $PATTERN" want
 	run_session "$page" "$FIRST"
-	if grep -q '^mpicc ' "$TMP"/session/*.command; then
+	if [[ $(<"$TMP/script") == *$'\nmpicc '* ]]; then
 		for mpi in "${@:2}"; do run_session "$page" "$mpi"; done
 	fi
 done
