@@ -43,20 +43,22 @@ bounded() {
 }
 
 # search DEFINES...: the whole state space, going on after violations unless `enough` is 1.  Leaves pan's report in
-# pan.out, and in `why` the reason if there is no such report or it is not of the whole.
+# pan.out and in `report`, and in `why` the reason if there is no such report or it is not of the whole.
 search() {
-  bounded spin "$@" -a model.pml >spin.out 2>&1 || { why="spin: $(tail -n 1 spin.out)"; return; }
+  bounded spin ${cpp:+"$cpp"} "$@" -a model.pml >spin.out 2>&1 || { why="spin: $(tail -n 1 spin.out)"; return; }
   bounded $compiler -w -DSAFETY -DMEMLIM=2048 -o pan pan.c >gcc.out 2>&1 || {
     why="gcc: $(tail -n 1 gcc.out)"
     return
   }
   bounded ./pan -w$hash -c$enough >pan.out 2>&1 || { why="pan ends with status $?"; return; }
-  grep -q 'errors: [0-9]' pan.out || { why="pan gives no verdict"; return; }
-  [ $enough = 0 ] || grep -q 'errors: 0$' pan.out || return 0
-  if grep -E 'max search depth too small|[Ss]earch not completed|MEMLIM|out of memory' pan.out >incomplete; then
-    why="search not complete: $(head -n 1 incomplete)"
+  report=$(cat pan.out)$'\n'
+  [[ $report == *'errors: '[0-9]* ]] || { why="pan gives no verdict"; return; }
+  [ $enough = 0 ] || is_clean || return 0
+  if [[ $report =~ max\ search\ depth\ too\ small|[Ss]earch\ not\ completed|MEMLIM|out\ of\ memory ]]; then
+    why="search not complete: ${BASH_REMATCH[0]}"
   fi
 }
+is_clean() { [[ $report == *'errors: 0'$'\n'* ]]; }
 
 # The names of the properties that pan reports as violated, A,B,C; what else it reports, in its own
 # words.
@@ -67,15 +69,15 @@ violated() {
 
 # judge NAME EXPECTED DEFINES...: prints the case's line, of the model in $model.
 judge() {
-  local name=$1 expected=$2 why='' found
+  local name=$1 expected=$2 why='' found='' report=''
   shift 2
   cp "$here/$model.pml" model.pml
   search "$@"
   if [ -z "$why" ]; then
-    found=$(violated)
+    is_clean || found=$(violated)
     if [ "${found:-none}" != "$expected" ]; then
       why="violates ${found:-none}, expected $expected"
-    elif [ "$expected" = none ] && ! grep -q 'errors: 0$' pan.out; then
+    elif [ "$expected" = none ] && ! is_clean; then
       why="pan counts $(grep -o 'errors: [0-9]*' pan.out)"
     elif [ "$expected" = none ] && [ "$(grep -c '^	(0 of [0-9]* states)' pan.out)" != "$(grep -Ec '^(proctype|init) ' model.pml)" ]; then
       why="part of the model is never executed"
@@ -92,8 +94,9 @@ failed=0
 # Prints, in the order of the cases, the lines that are there.
 print_lines() {
   while [ $printed -lt ${#names[@]} ] && [ -e "$tmp/$printed.line" ]; do
-    cat "$tmp/$printed.line"
-    case $(cat "$tmp/$printed.line") in
+    read -r line <"$tmp/$printed.line"
+    echo "$line"
+    case $line in
     ok\ *) passed=$((passed + 1)) ;;
     *) failed=$((failed + 1)) ;;
     esac
@@ -121,6 +124,8 @@ verify() {
 enough=0 # violations; 0: all
 hash=20
 compiler=$(command -v tcc || echo gcc -O0) # most cases are checked faster than a better checker is compiled
+cpp=
+! command -v tcc >/dev/null || cpp='-Ptcc -E -x c'
 model=epoch
 for topo in ${TOPOS:-TREE CHAIN}; do
   t=${topo,,}

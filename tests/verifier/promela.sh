@@ -10,7 +10,7 @@
 set -u
 . "$(dirname "$0")/../lib.sh"
 cd "$ROOT" || exit 1
-: "${SIZES:=3}" "${MUTATED:=3}" "${MUTANTS:=40}" "${SCHEDULES:=$SOME}" "${LIMIT:=10}" "${JOBS:=$(nproc)}"
+: "${SIZES:=3}" "${MUTATED:=3}" "${MUTANTS:=24}" "${SCHEDULES:=$SOME}" "${LIMIT:=10}" "${JOBS:=$(nproc)}"
 for tool in spin tcc gcc; do
 	command -v $tool >/dev/null || { skip "promela $tool is not installed"; finish; }
 done
@@ -69,7 +69,7 @@ pan()
 try()
 {
 	mkdir "$1.d" && cd "$1.d" || return
-	{ spin -a "$1" >out 2>&1 && { pan 2 tcc || pan "$LIMIT" gcc -O2; } || printf 'unfinished\t-\n'; } >"$1.verdict"
+	{ spin '-Ptcc -E -x c' -a "$1" >out 2>&1 && { pan 2 tcc || pan "$LIMIT" gcc -O2; } || printf 'unfinished\t-\n'; } >"$1.verdict"
 	rm -rf "$1.d"
 }
 export -f try pan
