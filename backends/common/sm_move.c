@@ -130,19 +130,11 @@ static inline char *payload_of(const struct sm_bound *s, const struct sm_msg *m)
 	return (char *)slot_of(s, m) + sm_payload(m->bytes);
 }
 
-/* Where the credit of the next epoch has to be read, a poll does so: then neither this start nor the next one waits for that line, which
- * the receiver writes when it starts. */
-static inline int end_send(const struct sm_bound *s, struct sm_msg *m)
+static inline int end_send(struct sm_msg *m)
 {
 	be_ring(m->bells);
-	m->now->asking = m->asks && *m->known < s->epoch;
-	return !m->now->asking;
-}
-
-static int ask_ahead(struct sm_msg *m)
-{
-	*m->known = atomic_load_explicit(m->started, memory_order_acquire);
-	m->now->asking = false;
+	if (m->asks) /* reads the next epoch's credit now, while nobody waits for it */
+		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
 	return 1;
 }
 
@@ -150,7 +142,7 @@ static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m, uint
 {
 	/* Makes the payload visible before its number; pairs with the loads in recv_eager and recv_loan. */
 	atomic_store_explicit(&slot_of(s, m)->seq, seq, memory_order_release);
-	return end_send(s, m);
+	return end_send(m);
 }
 
 static __attribute__((noinline)) int send_bytes(const struct sm_bound *s, struct sm_msg *m)
@@ -164,8 +156,6 @@ static int send_eager(struct dispatcher *e, void *what)
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
-	if (m->now->asking)
-		return ask_ahead(m);
 	if (!has_credit(s, m))
 		return 0;
 	return m->bytes ? send_bytes(s, m) : announce_slot(s, m, s->epoch);
@@ -197,10 +187,8 @@ static int send_eager_multicast(struct dispatcher *e, void *what)
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
-	if (m->now->asking)
-		return ask_ahead(m);
 	if (atomic_load_explicit(&slot_of(s, m)->seq, memory_order_relaxed) == s->epoch)
-		return end_send(s, m);
+		return end_send(m);
 	return all_have_credit(s, m) ? send_bytes(s, m) : 0;
 }
 
@@ -258,10 +246,7 @@ static int send_loan(struct dispatcher *e, void *what)
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 	bool lent;
-	int done;
 
-	if (m->now->asking)
-		return ask_ahead(m);
 	if (m->now->begun)
 		return await_return(s, m);
 	if (!has_credit(s, m))
@@ -273,9 +258,8 @@ static int send_loan(struct dispatcher *e, void *what)
 		pack_message(s, m, 0, m->bytes, payload_of(s, m));
 	m->now->begun = lent;
 	m->now->moved = 0;
-	done = announce_slot(s, m, 2 * s->epoch + lent);
-	m->now->asking &= !lent; /* the return says more */
-	return done && !lent;
+	announce_slot(s, m, 2 * s->epoch + lent);
+	return !lent;
 }
 
 /* Copies the bytes that the sender has lent. */
@@ -877,8 +861,6 @@ const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
 		return m->way == SM_PULL && m->now->begun ? "the sender to finish its part of the copy" : "the message";
 	if (m->way == SM_PULL || (m->way == SM_LOAN && m->now->begun))
 		return "the receiver to copy it";
-	if (m->now->asking)
-		return "this rank to see how far the receiver is";
 	if (!has_credit(s, m))
 		return "the receiver to start its last epoch";
 	read = m->way != SM_STAGED_MULTICAST || atomic_load_explicit(&m->out->consumed, memory_order_relaxed) >= (s->epoch - 1) * m->chunks;
