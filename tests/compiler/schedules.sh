@@ -132,8 +132,12 @@ forms()
 	# shellcheck disable=SC2086
 	for p in $(fitting "$2" $SIZES); do
 		cases+=("$p 0")
-		[ "$rooted" -eq 0 ] || [ "$p" -lt 3 ] || { [ "${SWEEP:-}" != all ] && [ $((p % 2)) -eq 0 ]; } || cases+=("$p $((p / 2))")
-		[ "$rooted" -eq 0 ] || [ "$p" -lt 2 ] || { [ "${SWEEP:-}" != all ] && [ $((p % 2)) -eq 1 ]; } || cases+=("$p $((p - 1))")
+		[ "$rooted" -gt 0 ] && [ "$p" -gt 1 ] || continue
+		case ${SWEEP:-}.$((p % 2)) in
+		all.?) cases+=("$p $((p / 2))" "$p $((p - 1))") ;;
+		*.1) cases+=("$p $((p / 2))") ;;
+		*.0) cases+=("$p $((p - 1))") ;;
+		esac
 	done
 	printf '%s\n' "${cases[@]}" >"$TMP/cases"
 	expected "$1" <"$TMP/cases" >"$TMP/rows"

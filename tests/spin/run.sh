@@ -124,8 +124,7 @@ verify() {
 enough=0 # violations; 0: all
 hash=20
 compiler=$(command -v tcc || echo gcc -O0) # most cases are checked faster than a better checker is compiled
-cpp=
-! command -v tcc >/dev/null || cpp='-Ptcc -E -x c'
+case $compiler in *tcc) cpp='-Ptcc -E -x c' ;; *) cpp= ;; esac # of spin, which else starts gcc
 model=epoch
 for topo in ${TOPOS:-TREE CHAIN}; do
   t=${topo,,}
