@@ -52,12 +52,9 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 }
 
 /* Limits of what goes through slots without trying, in bytes. From private memory where ranks have a core each: of a message that is
- * stored; of one that is reduced while this rank sends long messages to the same peer; of one that is reduced otherwise. From the heap
- * where ranks take turns on a core: of a message; of one whose sender copies others in the same turn; of one while this rank sends long
- * messages to the same peer. */
+ * stored. From the heap where ranks take turns on a core: of a message; of one whose sender copies others in the same turn; of one while
+ * this rank sends long messages to the same peer. */
 #define SLOTS_STORED ((uint64_t)32 << 10)
-#define SLOTS_BOTH ((uint64_t)256 << 10)
-#define SLOTS_REDUCED ((uint64_t)4 << 20)
 #define SLOTS_TURNS ((uint64_t)64 << 10)
 #define SLOTS_TURNS_SEVERAL ((uint64_t)32 << 10)
 #define SLOTS_TURNS_BOTH ((uint64_t)8 << 10)
@@ -103,7 +100,7 @@ static uint64_t sure_of(const struct sm_bound *s, const struct sm_desc *recv, co
 
 	if (send->source == SM_HEAP)
 		return !crowded ? 0 : recv->two_way ? SLOTS_TURNS_BOTH : send->several ? SLOTS_TURNS_SEVERAL : SLOTS_TURNS;
-	return crowded ? UINT64_MAX : !reduces ? SLOTS_STORED : recv->two_way ? SLOTS_BOTH : SLOTS_REDUCED;
+	return crowded || reduces ? UINT64_MAX : SLOTS_STORED;
 }
 
 /* Returns how a message travels that this rank can read. In slots the sender copies while this rank reads from the caches, an operand

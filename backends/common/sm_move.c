@@ -662,7 +662,7 @@ static int recv_pull(struct dispatcher *e, void *what)
  * because the send completes only when the receiver says so. */
 
 #define TRIALS 15u /* odd, so that a pull follows */
-#define LONG_TRIALS 5u /* of messages that take so long that little else counts */
+#define LONG_TRIALS 3u /* of messages that take so long that little else counts */
 #define LONG_BYTES ((uint64_t)4 << 20)
 
 static uint64_t trials_of(const struct sm_msg *m)
