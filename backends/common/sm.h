@@ -73,6 +73,7 @@ struct sm_moved {
 	/* chunks that this end has moved in this epoch; loan, send: times that it was polled while lent; copy that waits: times polled */
 	uint32_t moved;
 	uint32_t copy; /* recv-reduce: 1 + the copy that it absorbs; 0: none */
+	bool asking; /* eager, send: true if it is in its slot, and it has still to be read how far the receiver is */
 	bool absorbed; /* copy: true if a recv-reduce absorbs it */
 	/* pull: true if the epoch's announcement has been made (send) or seen (recv); loan, send: true while bytes are lent */
 	bool begun;
@@ -114,7 +115,7 @@ struct sm_partner {
 struct sm_msg {
 	uint8_t mode; /* enum sm_mode */
 	bool direct; /* true if the receiver can read the sender's private memory */
-	/* send: true if started must be read again after a send, because no message from the peer shows its progress */
+	/* send: true if started must be read after each send, because no message from the peer shows its progress */
 	bool asks;
 	bool same; /* true if the peer is in this process */
 	bool reduces; /* true if the received bytes are an operand of a reduction */
@@ -181,6 +182,7 @@ struct sm_bound {
 	void *own; /* this view's own memory of the dispatcher */
 	bool view; /* true if this process is not the rank's */
 	uint32_t generation; /* value of sh->generation when b.buffers were looked up */
+	bool starts; /* true in a start of a rank whose peers do not help it */
 	bool learns; /* true while messages try their ways */
 	/* While it learns: when all others had started this epoch, or 0, and the shortest time of an epoch by the ring [0] and by pull [1],
 	 * ns */

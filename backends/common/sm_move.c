@@ -130,11 +130,30 @@ static inline char *payload_of(const struct sm_bound *s, const struct sm_msg *m)
 	return (char *)slot_of(s, m) + sm_payload(m->bytes);
 }
 
-static inline int end_send(struct sm_msg *m)
+/* Where the credit of the next epoch has to be read, a start leaves that to a poll: then neither this start nor the next one waits for
+ * that line, which the receiver writes when it starts. A poll reads it at once, because it may be the last one before the rank sleeps. */
+static inline int end_send(const struct sm_bound *s, struct sm_msg *m)
 {
 	be_ring(m->bells);
-	if (m->asks) /* reads the next epoch's credit now, while nobody waits for it */
+	if (!m->asks || *m->known >= s->epoch)
+		return 1;
+	m->now->asking = s->starts;
+	if (!s->starts)
 		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
+	return !s->starts;
+}
+
+#define ASKS 4u /* reads of a receiver's line, until its start can be seen there, which comes about as late as this rank's own */
+
+static int ask_ahead(const struct sm_bound *s, struct sm_msg *m)
+{
+	m->now->asking = false;
+	for (unsigned i = 0; i < ASKS; i++) {
+		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
+		if (*m->known >= s->epoch)
+			break;
+		be_pause();
+	}
 	return 1;
 }
 
@@ -142,7 +161,7 @@ static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m, uint
 {
 	/* Makes the payload visible before its number; pairs with the loads in recv_eager and recv_loan. */
 	atomic_store_explicit(&slot_of(s, m)->seq, seq, memory_order_release);
-	return end_send(m);
+	return end_send(s, m);
 }
 
 static __attribute__((noinline)) int send_bytes(const struct sm_bound *s, struct sm_msg *m)
@@ -156,6 +175,8 @@ static int send_eager(struct dispatcher *e, void *what)
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
+	if (m->now->asking)
+		return ask_ahead(s, m);
 	if (!has_credit(s, m))
 		return 0;
 	return m->bytes ? send_bytes(s, m) : announce_slot(s, m, s->epoch);
@@ -187,8 +208,10 @@ static int send_eager_multicast(struct dispatcher *e, void *what)
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
+	if (m->now->asking)
+		return ask_ahead(s, m);
 	if (atomic_load_explicit(&slot_of(s, m)->seq, memory_order_relaxed) == s->epoch)
-		return end_send(m);
+		return end_send(s, m);
 	return all_have_credit(s, m) ? send_bytes(s, m) : 0;
 }
 
@@ -246,7 +269,10 @@ static int send_loan(struct dispatcher *e, void *what)
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 	bool lent;
+	int done;
 
+	if (m->now->asking)
+		return ask_ahead(s, m);
 	if (m->now->begun)
 		return await_return(s, m);
 	if (!has_credit(s, m))
@@ -258,8 +284,9 @@ static int send_loan(struct dispatcher *e, void *what)
 		pack_message(s, m, 0, m->bytes, payload_of(s, m));
 	m->now->begun = lent;
 	m->now->moved = 0;
-	announce_slot(s, m, 2 * s->epoch + lent);
-	return !lent;
+	done = announce_slot(s, m, 2 * s->epoch + lent);
+	m->now->asking &= !lent; /* the return says more */
+	return done && !lent;
 }
 
 /* Copies the bytes that the sender has lent. */
@@ -861,6 +888,8 @@ const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
 		return m->way == SM_PULL && m->now->begun ? "the sender to finish its part of the copy" : "the message";
 	if (m->way == SM_PULL || (m->way == SM_LOAN && m->now->begun))
 		return "the receiver to copy it";
+	if (m->now->asking)
+		return "this rank to see how far the receiver is";
 	if (!has_credit(s, m))
 		return "the receiver to start its last epoch";
 	read = m->way != SM_STAGED_MULTICAST || atomic_load_explicit(&m->out->consumed, memory_order_relaxed) >= (s->epoch - 1) * m->chunks;

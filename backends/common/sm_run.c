@@ -143,6 +143,7 @@ static __attribute__((noinline, cold)) void ring_senders(const struct sm_bound *
 int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct sm_bound *s = to_sm(bound);
+	int rc;
 
 	s->epoch = s->sh->epoch = epoch;
 	/* Everything of the previous epoch has been read before this store; pairs with the load in has_credit. */
@@ -151,7 +152,10 @@ int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	atomic_signal_fence(memory_order_seq_cst);
 	if (s->fences || atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > epoch)
 		ring_senders(s);
-	return dispatch_start(&s->dispatcher, who);
+	s->starts = !s->b.helped;
+	rc = dispatch_start(&s->dispatcher, who);
+	s->starts = false;
+	return rc;
 }
 
 int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
