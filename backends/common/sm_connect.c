@@ -105,8 +105,8 @@ static uint64_t sure_of(const struct sm_bound *s, const struct sm_desc *recv, co
 
 /* Returns how a message travels that this rank can read. In slots the sender copies while this rank reads from the caches, an operand
  * need not be stored before it is reduced, nobody calls the kernel, and a sender is done without another turn on its core. But both
- * ranks have to make progress, more often the longer the message is: of longer messages from private memory it depends on the machine
- * and the program what is faster. ring: bytes of the message's ring. *room: bytes that rings by choice may still take */
+ * ranks have to make progress, more often the longer the message is: of longer messages from private memory that are stored it depends on
+ * the machine and the program what is faster. ring: bytes of the message's ring. *room: bytes that rings by choice may still take */
 static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_desc *recv, const struct sm_desc *send, size_t ring,
 				     size_t *room)
 {

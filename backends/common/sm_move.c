@@ -130,21 +130,9 @@ static inline char *payload_of(const struct sm_bound *s, const struct sm_msg *m)
 	return (char *)slot_of(s, m) + sm_payload(m->bytes);
 }
 
-/* Where the credit of the next epoch has to be read, a start leaves that to a poll: then neither this start nor the next one waits for
- * that line, which the receiver writes when it starts. A poll reads it at once, because it may be the last one before the rank sleeps. */
-static inline int end_send(const struct sm_bound *s, struct sm_msg *m)
-{
-	be_ring(m->bells);
-	if (!m->asks || *m->known >= s->epoch)
-		return 1;
-	m->now->asking = s->starts;
-	if (!s->starts)
-		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
-	return !s->starts;
-}
-
 #define ASKS 4u /* reads of a receiver's line, until its start can be seen there, which comes about as late as this rank's own */
 
+/* Reads the credit of the next epoch. */
 static int ask_ahead(const struct sm_bound *s, struct sm_msg *m)
 {
 	m->now->asking = false;
@@ -155,6 +143,17 @@ static int ask_ahead(const struct sm_bound *s, struct sm_msg *m)
 		be_pause();
 	}
 	return 1;
+}
+
+/* Where the credit of the next epoch has to be read, a start leaves that to a poll: then neither this start nor the next one waits for
+ * that line, which the receiver writes when it starts. A poll reads it at once, because it may be the last one before the rank sleeps. */
+static inline int end_send(const struct sm_bound *s, struct sm_msg *m)
+{
+	be_ring(m->bells);
+	if (!m->asks || *m->known >= s->epoch)
+		return 1;
+	m->now->asking = s->starts;
+	return s->starts ? 0 : ask_ahead(s, m);
 }
 
 static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t seq)
