@@ -580,7 +580,7 @@ epoch:
 matrix:
 	@$(PARALLEL) tests
 	@SWEEP=$(or $(SWEEP),pairs) $(RUN) tests/runtime/matrix.sh tests/compiler/passes.sh
-	@SWEEP=all $(RUN) tests/compiler/split.sh tests/runtime/robust.sh tests/backends/ofi.sh
+	@SWEEP=all $(RUN) tests/compiler/split.sh tests/compiler/calls.sh tests/compiler/samples.sh tests/runtime/robust.sh tests/backends/ofi.sh
 	@SWEEP=all RUN_LIMIT=7200 RANKS="$(or $(RANKS),3 6)" $(RUN) tests/runtime/brackets.sh
 # Each allocation of the compiler and of goalrun fails.
 alloc:

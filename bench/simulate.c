@@ -65,14 +65,15 @@ static struct bench_cost simulate(const char *const *argv, int runs)
 static void measure_concrete(const struct concrete *s)
 {
 	char in[64], bin[64], label[64];
-	const double events = s->events(s->ranks, s->random);
+	const unsigned ranks = bench_options.quick ? s->ranks / 8 : s->ranks;
+	const double events = s->events(ranks, s->random);
 	struct bench_cost c;
 
-	bench_write(s->write, s->ranks, s->random, in, sizeof in);
+	bench_write(s->write, ranks, s->random, in, sizeof in);
 	snprintf(bin, sizeof bin, "%s/in.bin", bench_folder());
 	bench_run((const char *const[]){ goalc, in, "-o", bin, NULL });
 	c = simulate((const char *const[]){ goalsim, bin, NULL }, bench_options.quick ? 1 : 5);
-	snprintf(label, sizeof label, "%s %u", s->name, s->ranks);
+	snprintf(label, sizeof label, "%s %u", s->name, ranks);
 	BENCH_ROW(label, events / 1e6, c.wall, events / 1e6 / c.wall, s->rate, c.peak / 1e6, BAR_MEMORY);
 }
 
@@ -127,7 +128,7 @@ static void compile_parametric(const struct parametric *s, char *bin, size_t siz
 
 static void measure_parametric(const struct parametric *s)
 {
-	const unsigned ranks = bench_options.quick ? 100000 : s->ranks;
+	const unsigned ranks = bench_options.quick ? 20000 : s->ranks;
 	const double events = s->events(ranks);
 	char bin[64], label[64];
 	struct bench_cost c;
@@ -141,7 +142,7 @@ static void measure_parametric(const struct parametric *s)
 /* What a run with few ranks takes is what goalsim itself needs. */
 static void measure_growth(const struct parametric *s)
 {
-	const unsigned most = bench_options.quick ? 16 : s->most;
+	const unsigned most = bench_options.quick ? 14 : s->most;
 	char bin[64];
 	double own;
 
@@ -173,7 +174,7 @@ int main(int argc, char **argv)
 	bench_beside("../../schedules", schedules, sizeof schedules);
 	bench_begin(argc, argv,
 		    "usage: simulate [-j] [-q] [-s FOLDER]\n"
-		    "  -j  JSON                 -q  one run of each, with fewer ranks where they can be chosen\n"
+		    "  -j  JSON                 -q  one run of each, with fewer ranks\n"
 		    "  -s  the schedules\n",
 		    "s:", option);
 	bench_method("goalsim on one core, with its default parameters; an event is an op or a message that arrives; s = elapsed time "

@@ -11,7 +11,7 @@ KINDS=${KINDS:-processes threads}
 cd "$ROOT" || exit 1
 read -r -a kinds <<<"$KINDS"
 SWEEP=${SWEEP:-share}
-every=$([ "$SWEEP" = share ] && echo 53 || echo 11)
+every=$([ "$SWEEP" = share ] && echo 107 || echo 11)
 memories=(heap private staged)
 turn=0 combination=0
 
@@ -43,6 +43,19 @@ waits()
 	return 1
 }
 
+# The options of the schedule, to o, and to vectors the parameters without a default. A binary for a number of ranks needs their
+# values, so it is left out; --verify goes through them.
+options()
+{
+	[ -z "$options" ] || return 0
+	options=known
+	goalc "$s" -o "$TMP/plain.bin" && goalc --dump "$TMP/plain.bin" >"$TMP/dump"
+	vectors=$(grep -E '^parameter [a-z]+ [a-z_]+(\[\])?$' "$TMP/dump")
+	o=(--type int32,uint8 --sample all)
+	! grep -q '^parameter global root' "$TMP/dump" || o+=(--root all)
+	! grep -q ' reduce ' "$TMP/dump" || o+=(--op sum,max)
+}
+
 proved() { goalc --verify -n 1-8 -T "$2" "$1" >"$TMP/out" 2>"$TMP/err" || { head -n 1 "$TMP/err"; false; }; }
 
 for s in schedules/*.goal tests/passes/*.goal; do
@@ -51,21 +64,15 @@ for s in schedules/*.goal tests/passes/*.goal; do
 	for list in segment:size=1 'segment:size=3;fuse' fuse 'fuse;segment:size=2;reduce-deps' 'segment:size=2;reorder'; do
 		due && check "passes.proved $base $list" proved "$s" "$list"
 	done
-	goalc "$s" -o "$TMP/plain.bin" && goalc --dump "$TMP/plain.bin" >"$TMP/dump"
-	vectors=$(grep -E '^parameter [a-z]+ [a-z_]+(\[\])?$' "$TMP/dump")
-	o=(--type int32,uint8 --sample all)
-	grep -q '^parameter global root' "$TMP/dump" && o+=(--root all)
-	grep -q ' reduce ' "$TMP/dump" && o+=(--op sum,max)
+	options=
 	# shellcheck disable=SC2086
 	for n in $(fitting "$s" $SIZES); do
 		for list in segment:size=1 segment:size=300 fuse 'segment:size=256;fuse' reduce-deps 'fuse;segment:size=7;reduce-deps'; do
-			due && run "$base.$list" "$n" "$s" "${o[@]}" --count 0,7,700 -T "$list"
+			due && options && run "$base.$list" "$n" "$s" "${o[@]}" --count 0,7,700 -T "$list"
 		done
-		# A binary for a number of ranks needs the values of vectors; --verify above has gone through them.
-		[ -n "$vectors" ] && continue
-		due && waits "$s" "$n" && run "$base.fuse:wait=1" "$n" "$TMP/wait.bin" "${o[@]}"
+		due && options && [ -z "$vectors" ] && waits "$s" "$n" && run "$base.fuse:wait=1" "$n" "$TMP/wait.bin" "${o[@]}"
 		for list in reorder 'segment:size=100;reorder;fuse'; do
-			due || continue
+			due && options && [ -z "$vectors" ] || continue
 			goalc "$s" -n "$n" -D count=700 -T "$list" -o "$TMP/global.bin" 2>"$TMP/err" ||
 				{ fail "passes.$base.$list $n: $(head -n 1 "$TMP/err")"; continue; }
 			run "$base.$list" "$n" "$TMP/global.bin" "${o[@]}"

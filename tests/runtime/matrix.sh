@@ -12,7 +12,7 @@ SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}
 KINDS=${KINDS:-processes threads}
 MEMORY=${MEMORY:-heap,private,staged}
 SWEEP=${SWEEP:-share}
-every=$([ "$SWEEP" = share ] && echo 5 || echo 2)
+every=$([ "$SWEEP" = share ] && echo 9 || echo 2)
 pairs=${SWEEP/share/pairs} # how the values of one launch are combined
 # The count that is for up to 4 ranks only; with pairs for one size.
 LARGE=${LARGE:-$([ "$SWEEP" = all ] && echo 1048576 || echo 131072)}

@@ -25,14 +25,14 @@ text()
 }
 export -f one text
 
-# turn N : true for each second number; with TEXTS=1, in a share, schedules and sizes take turns
-turn() { [ "$TEXTS" -gt 1 ] || [ $(($1 % 2)) -eq 0 ]; }
+# turn N : true for each fourth number; with TEXTS=1, in a share, schedules and sizes take turns
+turn() { [ "$TEXTS" -gt 1 ] || [ $(($1 % 4)) -eq 0 ]; }
 
 i=0
 for s in schedules/*.goal; do
 	i=$((i + 1))
 	! takes "$s" 5 || ! turn $i || echo "5 $s"
-	! takes "$s" 8 || ! turn $((i + 1)) || echo "8 $s"
+	! takes "$s" 8 || ! turn $((i + 2)) || echo "8 $s"
 done | xargs -P "$JOBS" -n 2 bash -c 'one "$0" "$1"'
 
 for s in schedules/*.goal schedules/lib/*.goal; do
