@@ -456,10 +456,6 @@ CAMPAIGNS := \
 	tests/backends/verbs.sh \
 	tests/backends/verbs_nodes.sh \
 	tests/runtime/kill.sh
-# Those of them that start guests.
-GUESTS := \
-	tests/backends/verbs_nodes.sh \
-	tests/backends/verbs.sh
 # Those that only campaigns run.
 LONG := \
 	tests/compiler/alloc.sh \
@@ -502,11 +498,10 @@ list-library:
 list-objects:
 	@printf '%s\n' $(sort $(LIB_O) $(call obj,$(GOALC) $(GOALRUN) $(GOALSIM)))
 
-# All parts, with a share of each campaign, in at most 8 minutes on two cores. Scripts with guests are apart from each other:
-# side by side, each guest waits for its turn by spinning, and they take twice the CPU.
+# All parts, with a share of each campaign, in at most 8 minutes on two cores.
 check:
 	@$(PARALLEL) tests
-	@$(RUN) $(firstword $(GUESTS)) $(SHORT) $(lastword $(GUESTS)) $(VARIANTS) $(filter-out $(GUESTS),$(CAMPAIGNS))
+	@$(RUN) $(SHORT) $(VARIANTS) $(CAMPAIGNS)
 
 # A minute's worth, while editing: each part's tests that find most for what they cost.
 check-quick:
