@@ -43,8 +43,8 @@ one()
 n=0
 for t in "$@"; do
 	most=$JOBS
-	# These run alone: the first looks for what is left behind, and guests wait for their turn by spinning.
-	[[ $t = */kill.sh || $t = */verbs*.sh ]] && most=1
+	# These run alone: the first looks for what is left behind, and the others' guests wait for their turn by spinning.
+	case $t in */kill.sh | */verbs*.sh | */guest.sh | */rdma.sh) most=1 ;; esac
 	while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do wait -n; done
 	n=$((n + 1)) # here: what stands in the next line is another shell's
 	one $n "$t" &

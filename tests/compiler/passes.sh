@@ -3,7 +3,7 @@
 # Every schedule after every pass: the checks pass on the result, it is proved, and every byte of every start is right.
 # Ranks are 1-9, 13 and 16, alternately processes and threads; memory is heap, private and staged. SWEEP=all runs
 # all combinations. SWEEP=pairs runs some of the sizes for each schedule and list of passes, with one kind of memory for each in
-# turn; SWEEP=share (make check) runs 2 of 10 of those. tests/unit/test_passes.c runs all of them on the reference executor.
+# turn; SWEEP=share (make check) runs a tenth of those. tests/unit/test_passes.c runs all of them on the reference executor.
 set -u
 . "$(dirname "$0")/../lib.sh"
 SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}

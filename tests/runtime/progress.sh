@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Progress by communication cores, and by ranks that help each other: runs all schedules, each with one kind of ranks, one kind of
 # memory and one number of communication cores in turn. tests/rt/progress.c tests what no schedule shows. ITERS (make epoch) is the
-# number of starts of each; without it every other schedule runs.
+# number of starts of each; without it half of the schedules run.
 set -u
 . "$(dirname "$0")/../lib.sh"
 [ -n "${ITERS:-}" ] && every=1 || every=2 ITERS=30
