@@ -51,10 +51,11 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 	return h->ndescs ? bsearch(&key, h->descs, h->ndescs, sizeof key, sm_by_channel) : NULL;
 }
 
-/* Limits of what goes through slots without trying, in bytes. From private memory where ranks have a core each: of a message that is
- * stored. From the heap where ranks take turns on a core: of a message; of one whose sender copies others in the same turn; of one while
- * this rank sends long messages to the same peer. */
+/* Limits of what goes through slots without trying, in bytes. From private memory: of a message that is stored where ranks have a core
+ * each, and where they take turns on a core. From the heap where ranks take turns on a core: of a message; of one whose sender copies
+ * others in the same turn; of one while this rank sends long messages to the same peer. */
 #define SLOTS_STORED ((uint64_t)32 << 10)
+#define SLOTS_TURNS_STORED ((uint64_t)256 << 10)
 #define SLOTS_TURNS ((uint64_t)64 << 10)
 #define SLOTS_TURNS_SEVERAL ((uint64_t)32 << 10)
 #define SLOTS_TURNS_BOTH ((uint64_t)8 << 10)
@@ -100,7 +101,7 @@ static uint64_t sure_of(const struct sm_bound *s, const struct sm_desc *recv, co
 
 	if (send->source == SM_HEAP)
 		return !crowded ? 0 : recv->two_way ? SLOTS_TURNS_BOTH : send->several ? SLOTS_TURNS_SEVERAL : SLOTS_TURNS;
-	return crowded || reduces ? UINT64_MAX : SLOTS_STORED;
+	return reduces ? UINT64_MAX : crowded ? SLOTS_TURNS_STORED : SLOTS_STORED;
 }
 
 /* Returns how a message travels that this rank can read. In slots the sender copies while this rank reads from the caches, an operand

@@ -362,6 +362,23 @@ rings several 1 10000 heap 4 8192 "$ROOT/schedules/scatter_linear.goal"
 rings both 16384 20000 heap 2 1024 "$ROOT/schedules/allgather_linear.goal"
 rings shared 65536 70000 heap 4 8192 "$ROOT/schedules/bcast_linear.goal"
 GOAL_SHM_DIRECT=2 rings direct 1 10000 heap 3 8192 "$ROOT/schedules/gather_linear.goal"
+# Of those from private memory that are stored, messages of more than 256 KiB are tried another way as well: copied between the ranks.
+between() # NAME WANT COUNT ARGS... : WANT: 0 or some, copies between the ranks
+{
+	local name=$1 want=$2 n=
+
+	taskset -c "$first" timeout 60 strace -f -o "$TMP/trace" -e trace=process_vm_writev "$BUILD/bin/goalrun" -n 3 --verify --iters 3 \
+		--count "$3" --type double --memory private "${@:4}" >"$TMP/out" 2>&1
+	grep -q '^verified: all 1 case right' "$TMP/out" && n=$(grep -c process_vm_writev "$TMP/trace")
+	check "goalrun.between.$name $(tail -n 1 "$TMP/out") copies: $n" [ "${n/#[1-9]*/some}" = "$want" ]
+}
+if strace -o /dev/null true 2>/dev/null; then
+	between most 0 32768 "$ROOT/schedules/gather_linear.goal"
+	between tries some 32769 "$ROOT/schedules/gather_linear.goal"
+	between reduces 0 75000 -T fuse "$ROOT/schedules/reduce_linear.goal"
+else
+	skip goalrun.between strace cannot trace here
+fi
 # What carried the messages of the backend verbs: here no device, whether there is one or not.
 run -n 4 --verify --iters 5 --warmup 1 --memory heap,private,staged --backend verbs "$bcast"
 check "goalrun.verbs_way $(tail -n 2 "$TMP/out" | head -n 1)" grep -qx 'messages: 0 by RDMA, 54 by shared memory' "$TMP/out"
