@@ -155,6 +155,42 @@ static int progress(void)
 	return n;
 }
 
+/* A turn of Open MPI's progress engine takes as long as a short collective. So a wait for the request that was started last
+ * takes it from the list again and waits as the library does, which turns that engine too once it has spun for a while. Where
+ * ranks share cores, Open MPI yields in each turn, which hands the core over sooner. */
+static void wait_alone(ompi_request_t *request)
+{
+	struct gm_handle *h = atomic_load_explicit(&started, memory_order_relaxed);
+
+	if (!h || request != &h->base.super || opal_using_threads() || opal_progress_yield_when_idle)
+		return;
+	atomic_store_explicit(&started, h->next, memory_order_relaxed);
+	complete(h, gm_wait(h->request));
+}
+
+/* The functions that Open MPI would call, and that ours go on to */
+static ompi_request_fns_t native;
+
+static int wait_one(ompi_request_t **request, ompi_status_public_t *status)
+{
+	wait_alone(*request);
+	return native.req_wait(request, status);
+}
+
+static int wait_all(size_t n, ompi_request_t **requests, ompi_status_public_t *statuses)
+{
+	for (size_t i = n; i > 0; i--)
+		wait_alone(requests[i - 1]);
+	return native.req_wait_all(n, requests, statuses);
+}
+
+static void hook_waits(void)
+{
+	native = ompi_request_functions;
+	ompi_request_functions.req_wait = wait_one;
+	ompi_request_functions.req_wait_all = wait_all;
+}
+
 static void activate(struct gm_handle *h)
 {
 	h->base.super.req_state = OMPI_REQUEST_ACTIVE;
@@ -231,6 +267,7 @@ void gm_requests_end(void)
 	if (life.begun) {
 		gm_wait_until(is_quiet, &(double){ PMPI_Wtime() });
 		opal_progress_unregister(progress);
+		ompi_request_functions = native;
 		atomic_store(&active, NULL);
 		atomic_store(&started, NULL);
 		life.begun = false;
@@ -265,6 +302,7 @@ void gm_requests_begin(void)
 		}
 		gm_begin();
 		opal_progress_register(progress);
+		hook_waits();
 	}
 	pthread_mutex_unlock(&life.lock);
 }

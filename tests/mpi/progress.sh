@@ -19,4 +19,17 @@ for mpi in "${INSTALLED[@]}"; do
 		fi
 	done
 done
+
+# A rank of Open MPI that has a core of its own waits as the library does, and Open MPI's requests move on nevertheless. The
+# statistics then have a time of waiting.
+for what in bcast-{recv,barrier}; do
+	[ -x "$TMP/progress-openmpi" ] || break
+	if OMPI_MCA_mpi_yield_when_idle=0 serve openmpi 200 3 "$TMP/progress-openmpi" $what &&
+		grep -q "^progress: $what ends" "$TMP/out" && grep -Eq 'MPI_Bcast by .*, wait ([1-9]|0.[0-9]*[1-9])' "$TMP/out"; then
+		ok "progress.openmpi.alone.$what"
+	else
+		fail "progress.openmpi.alone.$what"
+		told
+	fi
+done
 finish
