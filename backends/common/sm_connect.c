@@ -52,13 +52,13 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 }
 
 /* Limits of what goes through slots without trying, in bytes. From private memory: of a message that is stored where ranks have a core
- * each, and where they take turns on a core. From the heap where ranks take turns on a core: of a message; of one whose sender copies
- * others in the same turn; of one while this rank sends long messages to the same peer. */
+ * each, and where they take turns on a core. From the heap where ranks take turns on a core: of a message; of one while this rank sends
+ * long messages to the same peer. */
 #define SLOTS_STORED ((uint64_t)32 << 10)
 #define SLOTS_TURNS_STORED ((uint64_t)256 << 10)
-#define SLOTS_TURNS ((uint64_t)64 << 10)
-#define SLOTS_TURNS_SEVERAL ((uint64_t)32 << 10)
+#define SLOTS_TURNS ((uint64_t)32 << 10)
 #define SLOTS_TURNS_BOTH ((uint64_t)8 << 10)
+#define TRIED_TURNS ((uint64_t)64 << 10) /* limit of what is tried from the heap there, but not while both send */
 #define SLOTS_ROOM ((size_t)2 << 20) /* limit of the rings of a rank's request */
 
 /* True if this rank sends long messages to a peer. */
@@ -100,21 +100,29 @@ static uint64_t sure_of(const struct sm_bound *s, const struct sm_desc *recv, co
 	const bool reduces = bin_reduces(s->b.ops[recv->op].kind), crowded = group_crowded(s->b.group);
 
 	if (send->source == SM_HEAP)
-		return !crowded ? 0 : recv->two_way ? SLOTS_TURNS_BOTH : send->several ? SLOTS_TURNS_SEVERAL : SLOTS_TURNS;
+		return !crowded ? 0 : recv->two_way ? SLOTS_TURNS_BOTH : SLOTS_TURNS;
 	return reduces ? UINT64_MAX : crowded ? SLOTS_TURNS_STORED : SLOTS_STORED;
+}
+
+/* Returns up to how many bytes such a message that is not sure may go through slots. */
+static uint64_t tried_of(const struct sm_bound *s, const struct sm_desc *recv, const struct sm_desc *send)
+{
+	if (send->source == SM_HEAP)
+		return group_crowded(s->b.group) && !recv->two_way ? TRIED_TURNS : 0;
+	return UINT64_MAX;
 }
 
 /* Returns how a message travels that this rank can read. In slots the sender copies while this rank reads from the caches, an operand
  * need not be stored before it is reduced, nobody calls the kernel, and a sender is done without another turn on its core. But both
- * ranks have to make progress, more often the longer the message is: of longer messages from private memory that are stored it depends on
- * the machine and the program what is faster. ring: bytes of the message's ring. *room: bytes that rings by choice may still take */
+ * ranks have to make progress, more often the longer the message is: of longer messages that are stored it depends on the machine and the
+ * program what is faster. ring: bytes of the message's ring. *room: bytes that rings by choice may still take */
 static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_desc *recv, const struct sm_desc *send, size_t ring,
 				     size_t *room)
 {
 	const bool sure = recv->bytes <= sure_of(s, recv, send);
 
 	if (s->b.helped || group_same_process(s->b.group, recv->peer) || ring > *room || s->head->allowed == GROUP_DIRECT_ALWAYS ||
-	    (send->source == SM_HEAP && !sure))
+	    (!sure && recv->bytes > tried_of(s, recv, send)))
 		return SM_PULL;
 	*room -= ring;
 	return sure ? SM_STAGED : SM_LEARNED;
@@ -167,7 +175,7 @@ static bool is_hidden(const struct sm_bound *s, uint32_t op, const struct be_buf
 	const struct bin_op *o = &s->b.ops[op];
 	const struct sm_msg *m = &s->msgs[op];
 
-	return bin_sends(o->kind) && m->mode == SM_PULL && (!m->direct || m->heap) &&
+	return bin_sends(o->kind) && (m->mode == SM_PULL || m->mode == SM_LEARNED) && (!m->direct || m->heap) &&
 	       !buffers[o->buf[0]].heap;
 }
 

@@ -341,8 +341,8 @@ for s in allreduce_ring allreduce_slices alltoall_linear bcast_trinary reduce_sc
 	check "goalrun.small_request_$s $(tail -n 2 "$TMP/out" | head -n 1)" small_requests
 done
 # Ranks that take turns on a core send long messages from private memory through rings of 512 KiB, and operands of reductions through
-# rings of 128 KiB: of the two messages to the root of the reduction one is stored. From the heap so do messages of up to 64 KiB; those
-# of a broadcast to three ranks share one ring, which holds a message.
+# rings of 128 KiB: of the two messages to the root of the reduction one is stored. From the heap messages of up to 64 KiB
+# have rings as well; those of up to 32 KiB from one rank to three share a ring, which holds a message.
 first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 rings() # NAME LEAST MOST MEMORY RANKS COUNT ARGS... : bytes of shared memory that the root has, without its buffers
 {
@@ -358,9 +358,9 @@ rings deep 1048576 1060000 private 3 75000 "$ROOT/schedules/gather_linear.goal"
 rings shallow 655360 660000 private 3 75000 -T fuse "$ROOT/schedules/reduce_linear.goal"
 rings heap 262144 270000 heap 3 8192 "$ROOT/schedules/gather_linear.goal"
 rings long 1 10000 heap 3 8193 "$ROOT/schedules/gather_linear.goal"
-rings several 1 10000 heap 4 8192 "$ROOT/schedules/scatter_linear.goal"
 rings both 16384 20000 heap 2 1024 "$ROOT/schedules/allgather_linear.goal"
-rings shared 65536 70000 heap 4 8192 "$ROOT/schedules/bcast_linear.goal"
+rings shared 32768 40000 heap 4 4096 "$ROOT/schedules/bcast_linear.goal"
+rings apart 1 10000 heap 4 4097 "$ROOT/schedules/bcast_linear.goal"
 GOAL_SHM_DIRECT=2 rings direct 1 10000 heap 3 8192 "$ROOT/schedules/gather_linear.goal"
 # Of those from private memory that are stored, messages of more than 256 KiB are tried another way as well: copied between the ranks.
 between() # NAME WANT COUNT ARGS... : WANT: 0 or some, copies between the ranks

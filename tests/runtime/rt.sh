@@ -5,6 +5,15 @@ set -u
 . "$(dirname "$0")/../lib.sh"
 program rt 300 "$BUILD/tests/rt-cases"
 program rt.sizes 300 "$BUILD/tests/rt-sizes"
+# Ranks that may not read each other's memory never do, whatever buffers they rebind to. On one core they take turns.
+if strace -o /dev/null true 2>/dev/null; then
+	first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+	GOAL_SHM_DIRECT=0 taskset -c "$first" timeout 120 strace -f -o "$TMP/calls" -e trace=process_vm_readv,process_vm_writev \
+		"$BUILD/tests/rt-cases" rebind >"$TMP/out" 2>&1
+	check rt.staged_only [ $? -eq 0 -a "$(grep -c process_vm_ "$TMP/calls")" -eq 0 ]
+else
+	skip rt.staged_only strace cannot trace here
+fi
 
 # lie NAME RANKS TEXT [NAME=V,V]... : the schedule on standard input has buffers of its collective's sizes for a count of 63
 # and others for 64: it is refused, with TEXT, as a text, as what goalc makes of that, and as what it makes for so many ranks

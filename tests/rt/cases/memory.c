@@ -128,7 +128,7 @@ static int counted_memory(struct member *m)
 /* Ranks rebind at random times, independently, to one of two buffers in the heap and two in private memory. */
 static int rebind(struct member *m)
 {
-	const size_t counts[] = { 7, 3000, 1 << 18 };
+	const size_t counts[] = { 7, 3000, 10000, 1 << 18 };
 	const int left = (m->rank + m->size - 1) % m->size;
 	MPIX_Sched s = case_load(m, case_ring);
 	unsigned seed = (unsigned)m->rank + 1;
