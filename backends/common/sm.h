@@ -55,6 +55,7 @@
 /* Bytes of a chunk: of a staged slot, and of what an end of a pull copies at a time */
 #define SM_CHUNK_MIN 8192u
 #define SM_CHUNK 32768u
+#define SM_TIMES 7u /* epochs that are measured for each way of a message that tries two */
 #define SM_RING 4u /* number of slots of a staged message's ring, unless it is to be deeper */
 
 /* Returns the bytes of a slot in the ring of a staged message. chunk: bytes of its chunks */
@@ -184,9 +185,10 @@ struct sm_bound {
 	uint32_t generation; /* value of sh->generation when b.buffers were looked up */
 	bool starts; /* true in a start of a rank whose peers do not help it */
 	bool learns; /* true while messages try their ways */
-	/* While it learns: when all others had started this epoch, or 0, and the shortest time of an epoch by the ring [0] and by pull [1],
-	 * ns */
-	uint64_t since, took[2];
+	/* While it learns: when all others had started this epoch, or 0; the times of epochs by the ring [0] and by pull [1], the shortest
+	 * first, ns; and the number of these */
+	uint64_t since, took[2][SM_TIMES];
+	uint8_t ntook[2];
 };
 
 /* True if an op is a message that travels through shared memory. */

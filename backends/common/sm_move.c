@@ -687,7 +687,7 @@ static int recv_pull(struct dispatcher *e, void *what)
  * The epoch after the trials is by pull. When its bytes are announced, the receiver publishes its choice, and the sender sees that
  * because the send completes only when the receiver says so. */
 
-#define TRIALS 15u /* odd, so that a pull follows */
+#define TRIALS (2 * SM_TIMES + 1) /* the first epoch, in which memory is touched for the first time, does not count; a pull follows */
 #define LONG_TRIALS 3u /* of messages that take so long that little else counts */
 #define LONG_BYTES ((uint64_t)4 << 20)
 
@@ -711,10 +711,16 @@ static int send_learned(struct dispatcher *e, void *what)
 	return m->way == SM_PULL ? send_pull(e, what) : send_staged(e, what);
 }
 
+/* Returns the median of the times of epochs by the ring or by pull. */
+static uint64_t median(const struct sm_bound *s, bool way)
+{
+	return s->ntook[way] ? s->took[way][(s->ntook[way] - 1) / 2] : 0;
+}
+
 /* Returns how long an epoch takes in which the message goes a way. */
 static uint64_t trial_cost(const struct sm_bound *s, const struct sm_msg *m, enum sm_mode way)
 {
-	const uint64_t mine = s->took[way == SM_PULL], peers = m->in->took[way == SM_PULL];
+	const uint64_t mine = median(s, way == SM_PULL), peers = m->in->took[way == SM_PULL];
 
 	return mine > peers ? mine : peers;
 }
@@ -739,11 +745,28 @@ static bool all_started(const struct sm_bound *s)
 	return true;
 }
 
-int sm_progress_trial(struct sm_bound *s, unsigned who)
+/* Puts the time of an epoch among those of its way, and tells the receivers. */
+static void record_trial(struct sm_bound *s, uint64_t took)
 {
 	const bool way = !(s->epoch & 1); /* of all that try, as find_way has it */
+	uint64_t *at = &s->took[way][s->ntook[way]++];
+
+	for (; at > s->took[way] && at[-1] > took; at--)
+		*at = at[-1];
+	*at = took;
+	for (uint32_t i = 0; i < s->head->ndescs; i++) {
+		const struct sm_desc *e = &s->head->descs[i];
+		const struct sm_msg *m = &s->msgs[e->op];
+
+		/* visible with the announcement of a later epoch; pairs with the load in recv_learned */
+		if (e->send && m->mode == SM_LEARNED && s->epoch <= trials_of(m))
+			m->in->took[way] = median(s, way);
+	}
+}
+
+int sm_progress_trial(struct sm_bound *s, unsigned who)
+{
 	const uint64_t now = clock_now_ns();
-	uint64_t *least = &s->took[way], took;
 	int rc;
 
 	if (!s->since && all_started(s))
@@ -751,17 +774,8 @@ int sm_progress_trial(struct sm_bound *s, unsigned who)
 	rc = dispatch_progress(&s->dispatcher, who);
 	if (!rc)
 		return 0;
-	took = clock_now_ns() - (s->since ? s->since : now); /* it may be complete before others have started */
-	if (s->epoch <= 2 || took < *least)
-		*least = took;
-	for (uint32_t i = 0; i < s->head->ndescs; i++) {
-		const struct sm_desc *e = &s->head->descs[i];
-		const struct sm_msg *m = &s->msgs[e->op];
-
-		/* visible with the announcement of a later epoch; pairs with the load in recv_learned */
-		if (e->send && m->mode == SM_LEARNED && s->epoch <= trials_of(m))
-			m->in->took[way] = *least;
-	}
+	if (s->epoch > 1)
+		record_trial(s, s->since ? clock_now_ns() - s->since : 0); /* it may be complete before others have started */
 	s->since = 0;
 	s->learns = s->epoch < TRIALS;
 	return rc;
