@@ -130,19 +130,17 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
 
 #define SLOTS_DEEP 16u
 
-/* Returns the number of slots of a ring, if a message to this rank gets one. Ranks that take turns on a core need as many turns as it
- * takes to fill the ring again, so it is the deeper the fewer messages share the room. Operands that are reduced are to stay in the
- * caches. The sender is an epoch ahead at most. nlong: number of long messages to this rank */
+/* Returns the number of slots of a ring, if a message to this rank gets one. The deeper the ring, the less one end waits for the other.
+ * But operands that are reduced are to stay in the caches, unless both ends send, which wait for each other more often. The sender is an
+ * epoch ahead at most. nlong: number of long messages to this rank, which share the room */
 static uint32_t slots_of(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong)
 {
-	const uint32_t chunks = count_chunks(recv), most = chunks < SLOTS_DEEP ? chunks : SLOTS_DEEP;
-	const size_t share = SLOTS_ROOM / nlong / SM_CHUNK;
+	const uint32_t chunks = count_chunks(recv);
+	const bool stays = bin_reduces(s->b.ops[recv->op].kind) && (!recv->two_way || group_crowded(s->b.group));
+	size_t most = stays ? SM_RING : SLOTS_ROOM / nlong / SM_CHUNK;
 
-	if (2 * chunks < SM_RING)
-		return 2 * chunks;
-	if (!group_crowded(s->b.group) || bin_reduces(s->b.ops[recv->op].kind) || share < SM_RING || most < SM_RING)
-		return SM_RING;
-	return share < most ? (uint32_t)share : most;
+	most = most < SM_RING ? SM_RING : most > SLOTS_DEEP ? SLOTS_DEEP : most;
+	return 2 * chunks < most ? 2 * chunks : (uint32_t)most;
 }
 
 /* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. nlong, room: as in slots_of and
