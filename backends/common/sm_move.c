@@ -688,7 +688,7 @@ static int recv_pull(struct dispatcher *e, void *what)
  * because the send completes only when the receiver says so. */
 
 #define TRIALS (2 * SM_TIMES + 1) /* the first epoch, in which memory is touched for the first time, does not count; a pull follows */
-#define LONG_TRIALS 3u /* of messages that take so long that little else counts */
+#define LONG_TRIALS 7u /* of messages that take so long that little else counts */
 #define LONG_BYTES ((uint64_t)4 << 20)
 
 static uint64_t trials_of(const struct sm_msg *m)
