@@ -774,7 +774,7 @@ int sm_progress_trial(struct sm_bound *s, unsigned who)
 	rc = dispatch_progress(&s->dispatcher, who);
 	if (!rc)
 		return 0;
-	if (s->epoch > 1)
+	if (s->epoch > 1 && s->epoch <= TRIALS)
 		record_trial(s, s->since ? clock_now_ns() - s->since : 0); /* it may be complete before others have started */
 	s->since = 0;
 	s->learns = s->epoch < TRIALS;

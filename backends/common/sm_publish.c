@@ -147,7 +147,7 @@ static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint3
 {
 	const struct be_bind *b = &s->b;
 	bool sorted = true; /* messages of the same direction often are in order already */
-	uint32_t at = 0;
+	uint32_t at = 0, nlong = 0; /* nlong: long messages that this rank sends */
 
 	for (int send = 0; send < 2; send++)
 		for (uint32_t i = 0; i < b->nops; i++) {
@@ -161,6 +161,7 @@ static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint3
 						      .send = (uint8_t)send,
 						      .source = source_of(b, &b->ops[i]) };
 			sorted &= !at || sm_by_channel(&descs[at - 1], &descs[at]) < 0;
+			nlong += send && descs[at].bytes > SM_EAGER_MAX;
 			at++;
 		}
 	if (!sorted)
@@ -172,6 +173,7 @@ static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint3
 		e->k = last && last->send == e->send && last->peer == e->peer && last->tag == e->tag ?
 			       last->k + 1 :
 			       0;
+		e->several = e->send && nlong > 1;
 		place_cells(s, e, &cells);
 	}
 }

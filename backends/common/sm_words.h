@@ -42,6 +42,7 @@ struct sm_desc {
 	bool fine : 1;
 	bool two_way : 1; /* of a recv: true if its rank sends long messages to the peer as well */
 	bool multicast : 1; /* of a send: true if it shares its slots with others */
+	bool several : 1; /* of a send: true if its rank sends several long messages */
 };
 
 struct sm_head {
