@@ -30,6 +30,17 @@ check()
 	if "$@"; then ok "$name"; else fail "$name $*"; fi
 }
 
+# first_cpu : the first CPU that this script may use; ranks on it take turns
+first_cpu() { taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/'; }
+
+# can_trace NAME : true if strace can trace here; else NAME is skipped
+can_trace()
+{
+	strace -o /dev/null true 2>/dev/null && return
+	skip "$1" strace cannot trace here
+	return 1
+}
+
 # last_line FILE : to REPLY. Without a process, which is what many small launches spend their time on.
 last_line()
 {

@@ -58,7 +58,7 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 #define SLOTS_TURNS_STORED ((uint64_t)256 << 10)
 #define SLOTS_TURNS ((uint64_t)32 << 10)
 #define SLOTS_TURNS_BOTH ((uint64_t)8 << 10)
-#define TRIED_TURNS ((uint64_t)64 << 10) /* limit of what is tried from the heap there, if its sender has no other long message */
+#define TRIED_TURNS ((uint64_t)64 << 10) /* limit of what is tried from the heap there: one way, and its sender's only long message */
 #define SLOTS_ROOM ((size_t)2 << 20) /* limit of the rings of a rank's request */
 
 /* True if this rank sends long messages to a peer. */

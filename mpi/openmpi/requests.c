@@ -34,6 +34,8 @@ static _Atomic(struct gm_handle *) started;
 /* Active requests. Only the thread that has the turn changes the list. */
 static _Atomic(struct gm_handle *) active;
 static _Atomic bool turn;
+/* Open MPI's functions for waits, to which ours go on */
+static ompi_request_fns_t native;
 /* From the first request to the end of MPI, or of the last session */
 static struct {
 	pthread_mutex_t lock;
@@ -168,9 +170,6 @@ static void wait_alone(ompi_request_t *request)
 	complete(h, gm_wait(h->request));
 }
 
-/* The functions that Open MPI would call, and that ours go on to */
-static ompi_request_fns_t native;
-
 static int wait_one(ompi_request_t **request, ompi_status_public_t *status)
 {
 	wait_alone(*request);
@@ -189,6 +188,11 @@ static void hook_waits(void)
 	native = ompi_request_functions;
 	ompi_request_functions.req_wait = wait_one;
 	ompi_request_functions.req_wait_all = wait_all;
+}
+
+static void unhook_waits(void)
+{
+	ompi_request_functions = native;
 }
 
 static void activate(struct gm_handle *h)
@@ -267,7 +271,7 @@ void gm_requests_end(void)
 	if (life.begun) {
 		gm_wait_until(is_quiet, &(double){ PMPI_Wtime() });
 		opal_progress_unregister(progress);
-		ompi_request_functions = native;
+		unhook_waits();
 		atomic_store(&active, NULL);
 		atomic_store(&started, NULL);
 		life.begun = false;

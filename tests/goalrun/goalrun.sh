@@ -343,7 +343,7 @@ done
 # Ranks that take turns on a core send long messages from private memory through rings of 512 KiB, and operands of reductions through
 # rings of 128 KiB: of the two messages to the root of the reduction one is stored. From the heap messages of up to 64 KiB
 # have rings as well; those of up to 32 KiB from one rank to three share a ring, which holds a message.
-first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+first=$(first_cpu)
 rings() # NAME LEAST MOST MEMORY RANKS COUNT ARGS... : bytes of shared memory that the root has, without its buffers
 {
 	local name=$1 least=$2 most=$3
@@ -372,12 +372,10 @@ between() # NAME WANT COUNT ARGS... : WANT: 0 or some, copies between the ranks
 	grep -q '^verified: all 1 case right' "$TMP/out" && n=$(grep -c process_vm_writev "$TMP/trace")
 	check "goalrun.between.$name $(tail -n 1 "$TMP/out") copies: $n" [ "${n/#[1-9]*/some}" = "$want" ]
 }
-if strace -o /dev/null true 2>/dev/null; then
+if can_trace goalrun.between; then
 	between most 0 32768 "$ROOT/schedules/gather_linear.goal"
 	between tries some 32769 "$ROOT/schedules/gather_linear.goal"
 	between reduces 0 75000 -T fuse "$ROOT/schedules/reduce_linear.goal"
-else
-	skip goalrun.between strace cannot trace here
 fi
 # What carried the messages of the backend verbs: here no device, whether there is one or not.
 run -n 4 --verify --iters 5 --warmup 1 --memory heap,private,staged --backend verbs "$bcast"

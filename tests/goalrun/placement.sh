@@ -68,7 +68,7 @@ wrong ranks 2 'number of ranks is missing' "$two"
 wrong schedule 2 'runs nothing' "$two" -n 2 x.goal
 
 # This machine: no more cores than CPUs that this process may use, and only those.
-cpus=$(nproc) first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+cpus=$(nproc) first=$(first_cpu)
 used=$(show here -n 1 --comm-cores 0 | sed -n 's/^1 rank on \([0-9]*\) cores*, .*/\1/p')
 check placement.here [ "${used:-0}" -ge 1 -a "${used:-0}" -le "$cpus" ]
 used=$(taskset -c "$first" "$BUILD/bin/goalrun" -n 5 --show-placement | sed -n 's/^core \([0-9]*\) .*ranks 0-4$/one/p; s/^\(5 ranks on 1 core\),.*/\1/p')

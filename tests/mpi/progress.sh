@@ -25,7 +25,7 @@ done
 for what in bcast-{recv,barrier}; do
 	[ -x "$TMP/progress-openmpi" ] || break
 	if OMPI_MCA_mpi_yield_when_idle=0 serve openmpi 200 3 "$TMP/progress-openmpi" $what &&
-		grep -q "^progress: $what ends" "$TMP/out" && grep -Eq 'MPI_Bcast by .*, wait ([1-9]|0.[0-9]*[1-9])' "$TMP/out"; then
+		grep -q "^progress: $what ends" "$TMP/out" && grep -Eq 'MPI_Bcast by .*, wait ([1-9]|0\.[0-9]*[1-9])' "$TMP/out"; then
 		ok "progress.openmpi.alone.$what"
 	else
 		fail "progress.openmpi.alone.$what"

@@ -10,10 +10,7 @@ if timeout 100 "$prog" >"$TMP/out" 2>&1; then
 else
 	fail fastpath.no_allocation "$(tail -n 1 "$TMP/out")"
 fi
-if ! strace -o /dev/null true 2>/dev/null; then
-	skip fastpath.no_syscall strace cannot trace here
-	finish
-fi
+can_trace fastpath.no_syscall || finish
 # -ff: a file per process. What stands between a pair of getppid is counted.
 timeout 200 strace -ff -o "$TMP/trace" "$prog" >/dev/null 2>&1 || fail fastpath.no_syscall the traced run failed
 calls=$(awk '

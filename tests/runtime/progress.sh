@@ -14,7 +14,7 @@ cd "$ROOT" || exit 1
 read -r -a kinds <<<"$KINDS"
 read -r -a modes <<<"$MODES"
 
-first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+first=$(first_cpu)
 for mode in $MODES; do
 	for kind in $KINDS; do
 		program "progress.$mode.$kind" 120 "$BUILD/tests/rt-progress" "$mode" "$kind"

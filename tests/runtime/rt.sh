@@ -7,13 +7,10 @@ program rt 300 "$BUILD/tests/rt-cases"
 program rt.sizes 300 "$BUILD/tests/rt-sizes"
 # Ranks that may not read each other's memory never do, whatever buffers they rebind to. On one core they take turns. The check for
 # leaks cannot run in a traced process.
-if strace -o /dev/null true 2>/dev/null; then
-	first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
-	GOAL_SHM_DIRECT=0 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 taskset -c "$first" timeout 120 \
+if can_trace rt.staged_only; then
+	GOAL_SHM_DIRECT=0 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 taskset -c "$(first_cpu)" timeout 120 \
 		strace -f -o "$TMP/calls" -e trace=process_vm_readv,process_vm_writev "$BUILD/tests/rt-cases" rebind >"$TMP/out" 2>&1
 	check rt.staged_only [ $? -eq 0 -a "$(grep -c process_vm_ "$TMP/calls")" -eq 0 ]
-else
-	skip rt.staged_only strace cannot trace here
 fi
 
 # lie NAME RANKS TEXT [NAME=V,V]... : the schedule on standard input has buffers of its collective's sizes for a count of 63
