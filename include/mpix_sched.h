@@ -295,6 +295,7 @@ struct MPIX_Sched_stats {
 	uint64_t near_sent; /* messages that were sent through shared memory instead */
 	uint64_t requests; /* all backends: requests that were bound; their bytes in the shared heap, of scratch, and private */
 	uint64_t shared_bytes, scratch_bytes, private_bytes;
+	uint64_t moved_bytes; /* bytes of the caller's private memory that were moved to the shared heap (GOAL_MOVE) */
 };
 MPIX_SCHED_API int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *stats);
 /* Frees the request; local. Fails with ERR_STATE if the request is active and its group has not failed. */

@@ -101,6 +101,15 @@ static void print_spread(int rank)
 			rank, rdma, messages);
 }
 
+static void print_moved(int rank)
+{
+	struct MPIX_Sched_stats s = { .struct_size = sizeof s };
+
+	if (gm_loaded() && gm_lib.stats(gm_ctx(), &s) == MPIX_SCHED_SUCCESS && s.moved_bytes)
+		gm_say("goalmpi: rank %d: %llu bytes of the program's memory were moved to the shared heap\n", rank,
+			(unsigned long long)s.moved_bytes);
+}
+
 void gm_stats_end(void)
 {
 	int rank = 0;
@@ -108,6 +117,7 @@ void gm_stats_end(void)
 	if (stats.on && (stats.first || stats.spread[0] || stats.spread[1])) {
 		PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 		print_spread(rank);
+		print_moved(rank);
 	}
 	while (stats.first) {
 		struct gm_record *r = stats.first;

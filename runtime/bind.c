@@ -7,6 +7,7 @@
 #include "compiler/verify/verify.h"
 #include "format/check.h"
 #include "runtime/comm.h"
+#include "runtime/heap/moved.h"
 #include "runtime/specialise.h"
 #include "runtime/trace.h"
 #include "util/env.h"
@@ -243,8 +244,8 @@ static int bind_buffer(struct mpix_sched_request *req, void *const *buffers, siz
 					   name, (out->elements + per - 1) / per, req->sizes[i]);
 		p = (char *)buffers[i] + low;
 	}
-	out->ptr = p - low;
-	out->heap = rt_heap_bind(req->ctx->heap, p, len, &off);
+	out->heap = rt_heap_bind(req->ctx->heap, p, len, &off) || rt_moved_bind(req->ctx->moved, p, len, &off);
+	out->ptr = (out->heap ? req->ctx->heap->base + off : p) - low;
 	out->heap_off = off - (uint64_t)low;
 	return 0;
 }
@@ -454,6 +455,14 @@ static int find_fragment(struct mpix_sched_request *req)
 	return 0;
 }
 
+static int check_move(struct mpix_sched_ctx *ctx)
+{
+	long moves;
+	int err = rt_env(ctx, ENV_GOAL_MOVE, &moves);
+
+	return err ? err : moves == 0 || moves == 1 ? 0 : rt_bad_env(ctx, ENV_GOAL_MOVE);
+}
+
 /* Prepares all that concerns this rank alone, and fills in its contract. */
 static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sched_bind *bind, struct contract *c)
 {
@@ -464,6 +473,7 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 
 	err = err ? err : rt_trace_open(req->ctx);
 	err = err ? err : find_fragment(req);
+	err = err ? err : check_move(req->ctx);
 	if (err)
 		return err;
 	if (req->ctx->policy < 0)

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 struct rt_heap;
+struct rt_moved;
 struct rt_selected;
 struct rt_trace;
 
@@ -29,6 +30,7 @@ struct mpix_sched_ctx {
 	pthread_mutex_t select_lock; /* protects `selected`; taken before all other locks */
 	struct rt_selected *selected; /* selection tables and compiled schedules; NULL until first used */
 	struct rt_heap *heap;
+	struct rt_moved *moved; /* memory of the program in the heap; NULL if none is moved */
 	const struct be_row *backend; /* backend for its requests; NULL if GOAL_BACKEND names none */
 	bool automatic; /* GOAL_BACKEND is BE_AUTO: groups on several nodes may use the backend with a network */
 	void *be_state; /* the backend's data for this context (group_state) */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Contexts: their making and end, what is bound in them, SIGUSR1, and statistics. */
 #include "runtime/cpus.h"
+#include "runtime/heap/moved.h"
 #include "runtime/select.h"
 #include "runtime/trace.h"
 #include "runtime/wait.h"
@@ -115,6 +116,8 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 	atomic_init(&ctx->watched, -1);
 	for (unsigned i = 0; i < ENV_COUNT; i++)
 		ctx->env[i].err = env_number(i, &ctx->env[i].value);
+	if (!ctx->env[ENV_GOAL_MOVE].err && ctx->env[ENV_GOAL_MOVE].value == 1)
+		ctx->moved = rt_moved_new(ctx->heap);
 	ctx->policy = rt_policy();
 	ctx->umwaits = rt_cpu_umwaits();
 	rt_usr1_hold();
@@ -156,6 +159,7 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx)
 			find_stateful(ctx)->close(ctx->be_state);
 		rt_trace_close(ctx);
 	}
+	rt_moved_free(ctx->moved);
 	rt_heap_unref(ctx->heap);
 	VEC_FREE(&ctx->zombies);
 	VEC_FREE(&ctx->requests);
@@ -275,6 +279,7 @@ int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *out)
 	s.struct_size = size;
 	s.steals_local = atomic_load(&ctx->steals[0]);
 	s.steals_remote = atomic_load(&ctx->steals[1]);
+	s.moved_bytes = rt_moved_bytes(ctx->moved);
 	memcpy(out, &s, size);
 	return MPIX_SCHED_SUCCESS;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * MPI_Alloc_mem of a program with persistent collectives: the memory is of the shared heap, for all that MPI allows to do with
- * it. Open MPI does not tell its pools which alignment a program asks for. With -DPLAIN it is a program without: its memory is the MPI library's, and libgoalsched is not loaded. */
+ * it. Open MPI does not tell its pools which alignment a program asks for. With -DPLAIN it is a program without: its memory is the
+ * MPI library's, and libgoalsched is not loaded. With -DMOVED the memory is malloc's, and moved to the heap (GOAL_MOVE=1). */
 #include "persistent.h"
 
 #include <stdint.h>
@@ -41,6 +42,18 @@ static int shared(const void *p)
 	return mapped(p, "goal-heap");
 }
 
+#ifdef MOVED
+#define GIVE_BACK free
+static void *get(MPI_Aint bytes, const char *alignment)
+{
+	char *p = malloc((size_t)bytes);
+
+	(void)alignment;
+	memset(p, 3, (size_t)bytes);
+	return p;
+}
+#else
+#define GIVE_BACK MPI_Free_mem
 static void *get(MPI_Aint bytes, const char *alignment)
 {
 	MPI_Info info = MPI_INFO_NULL;
@@ -56,6 +69,7 @@ static void *get(MPI_Aint bytes, const char *alignment)
 	memset(p, 3, (size_t)bytes);
 	return p;
 }
+#endif
 
 #ifdef PLAIN
 static void use(void)
@@ -103,18 +117,24 @@ static void frees(void)
 	int *in = get(N * sizeof *in, NULL), *out = get(N * sizeof *out, "64"), *other;
 	MPI_Request request;
 
+#ifndef MOVED
 	CHECK(shared(in) && shared(out) && (uintptr_t)in % 64 == 0);
+#endif
 	MPI_Allreduce_init(in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+	CHECK(shared(in + N / 2) && shared(out + N / 2));
 	turns(&request, in, out);
 	natives(in, out);
-	MPI_Free_mem(in);
+	GIVE_BACK(in);
 	other = get(N * sizeof *other, NULL);
+#ifndef MOVED
 	CHECK(other != in);
-	MPI_Free_mem(out);
+#endif
+	GIVE_BACK(out);
 	MPI_Request_free(&request);
-	MPI_Free_mem(other);
+	GIVE_BACK(other);
 }
 
+#ifndef MOVED
 static void others(void)
 {
 	void *aligned = get(N, "4096"), *ours = get(1, NULL), *none = &none;
@@ -133,11 +153,14 @@ static void others(void)
 	aligned = get(N, NULL);
 	MPI_Free_mem(aligned);
 }
+#endif
 
 static void use(void)
 {
 	for (int i = 0; i < 5; i++) {
+#ifndef MOVED
 		others();
+#endif
 		frees();
 	}
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# MPI_Alloc_mem: programs with persistent collectives get memory of the shared heap, others the MPI library's.
+# MPI_Alloc_mem: programs with persistent collectives get memory of the shared heap, others the MPI library's. GOAL_MOVE: memory of
+# malloc is moved there.
 set -u
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/served"
@@ -19,6 +20,13 @@ right()
 	fi
 }
 
+# moves : true if memory can be moved here; else `why` says why not
+moves()
+{
+	why=$("$BUILD/tests/rt-moved" why)
+	[ -z "$why" ]
+}
+
 for mpi in "${INSTALLED[@]}"; do
 	if compile $mpi "$TMP/memory-$mpi" "$TESTS/mpi/memory.c"; then
 		right $mpi shared 1 "$TMP/memory-$mpi"
@@ -27,6 +35,14 @@ for mpi in "${INSTALLED[@]}"; do
 		# The program checks that its memory is of the shared heap.
 		GOAL_MPI_ALLOC=0 serve $mpi 100 1 "$TMP/memory-$mpi"
 		check memory.$mpi.off grep -q '^memory: rank 0: false: shared(in)' "$TMP/out"
+	fi
+	if ! moves; then
+		skip "memory.$mpi.moved $why"
+	elif compile $mpi "$TMP/moved-$mpi" -DMOVED "$TESTS/mpi/memory.c"; then
+		GOAL_MOVE=1 right $mpi moved 3 "$TMP/moved-$mpi"
+		check memory.$mpi.moved.served served
+		GOAL_MOVE=2 serve $mpi 100 2 "$TMP/moved-$mpi"
+		check memory.$mpi.moved.wrong grep -q 'GOAL_MOVE cannot be "2"' "$TMP/out"
 	fi
 	if compile $mpi "$TMP/plain-$mpi" -DPLAIN "$TESTS/mpi/memory.c"; then
 		right $mpi plain 2 "$TMP/plain-$mpi"

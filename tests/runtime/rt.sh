@@ -5,6 +5,7 @@ set -u
 . "$(dirname "$0")/../lib.sh"
 program rt 300 "$BUILD/tests/rt-cases"
 program rt.sizes 300 "$BUILD/tests/rt-sizes"
+program moved 120 "$BUILD/tests/rt-moved"
 # Ranks that may not read each other's memory never do, whatever buffers they rebind to. On one core they take turns. The check for
 # leaks cannot run in a traced process.
 if can_trace rt.staged_only; then
