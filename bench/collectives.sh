@@ -84,8 +84,10 @@ groups()
 	! takes limit "$WHO" || printf 'limit\thand\tall\t%s\n' "$GOALRUN -n $n -- $programs/limit"
 	! takes ours "$WHO" || printf 'ours\tgoalrun\tall\t%s\n' "$GOALRUN -n $n -- $programs/ours"
 	for m in $(libraries "$n"); do
-		! takes served "$WHO" ||
+		! takes served "$WHO" || {
 			printf 'served\t%s\tall\t%s\n' "$m" "$ROOT/mpi/goalmpi-run $(launcher "$m" "$n") $programs/mpi-$m served"
+			printf 'served\t%s\tall\t%s\n' "$m" "env GOAL_MOVE=1 $ROOT/mpi/goalmpi-run $(launcher "$m" "$n") $programs/mpi-$m moved"
+		}
 		! takes "$m" "$WHO" || settings "$m" | while IFS=: read -r label what variables; do
 			[ -n "$SETTINGS" ] && ! takes "$label" "$SETTINGS" ||
 				printf 'peer\t%s\t%s\t%s\n' "$m/$label" "${what# }" "env $variables $(launcher "$m" "$n") $programs/mpi-$m"

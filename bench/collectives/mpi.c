@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * mpi [served] BOARD INDEX: a rank of an MPI program with blocking and with persistent collectives. With libgoalmpi loaded
+ * mpi [served|moved] BOARD INDEX: a rank of an MPI program with blocking and with persistent collectives. With libgoalmpi loaded
  * (goalmpi-run(1)) and the argument `served`, the persistent ones are served by schedules, and their buffers are in memory of
- * MPI_Alloc_mem or in ordinary memory. */
+ * MPI_Alloc_mem or in ordinary memory; with `moved` and GOAL_MOVE=1 in ordinary memory that is moved to the shared heap. */
 #include "bench/bench.h"
 #include "bench/collectives/rank.h"
 
@@ -135,6 +135,9 @@ int main(int argc, char **argv)
 		{ .name = "alloc_mem", .kind = ALLOC_MEM, MEMORY, REQUESTS },
 		{ .name = "ordinary", .kind = ORDINARY, MEMORY, REQUESTS },
 	};
+	static const struct side moved[] = { { .name = "moved", .kind = ORDINARY, MEMORY, REQUESTS } };
+	const struct side *sides = own;
+	unsigned n = 2;
 	struct rank r = { 0 };
 	int rc;
 
@@ -144,7 +147,13 @@ int main(int argc, char **argv)
 	if (rank_attach(&r, argc, argv) || r.size != r.group->size)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	bench_pin((unsigned)r.rank);
-	rc = rank_main(&r, strcmp(argv[1], "served") ? own : served, 2);
+	if (!strcmp(argv[1], "served")) {
+		sides = served;
+	} else if (!strcmp(argv[1], "moved")) {
+		sides = moved;
+		n = 1;
+	}
+	rc = rank_main(&r, sides, n);
 	MPI_Finalize();
 	return rc;
 }

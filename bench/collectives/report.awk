@@ -79,7 +79,7 @@ function print_lead(n,    i, key, f, limit, ours, peer) {
 # The bar of the geometric mean of peer / ours, for a memory of the library.
 function mean_bar(n, side) {
 	if (n > 2) return side == "shared" ? "1.50" : "-"
-	return side == "shared" ? "1.55" : side ~ / alloc_mem$/ ? "1.40" : side ~ / ordinary$/ ? "1.20" : "-"
+	return side == "shared" ? "1.55" : side ~ / (alloc_mem|moved)$/ ? "1.40" : side ~ / ordinary$/ ? "1.20" : "-"
 }
 # The head of a table with a column for each memory of the library, and one before them, if it has a name.
 function print_head(n, text, width, before,    k) {
