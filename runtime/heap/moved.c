@@ -31,8 +31,8 @@
 #define LEAST ((size_t)32 << 10) /* bytes of a buffer that is moved: shorter messages are as fast from private memory */
 #define AROUND ((uintptr_t)256 << 20) /* bytes before and after a buffer for which there is a place in the heap, too */
 
-/* Addresses of the program that have a place in the heap, in the same order: buffers that share a page, or of which one is a part
- * of the other, can be moved one after the other. */
+/* Addresses of the program that have a place in the heap, in the same order, whatever is there now: buffers that share pages, or
+ * of which one is a part of the other, can be moved one after the other. */
 struct zone {
 	struct zone *next;
 	uintptr_t at;
@@ -334,9 +334,8 @@ void rt_moved_free(struct rt_moved *m)
 
 /* ---- moving ---- */
 
-/* Finds the private memory without a file around [at, end), as far as it reaches without a gap, in *lo and *hi. Returns false if
- * some of [at, end) is anything else, or the stack of this thread. */
-static bool find_private(uintptr_t at, uintptr_t end, uintptr_t *lo, uintptr_t *hi)
+/* True if all of [at, end) is private memory without a file, but for the stack of this thread. */
+static bool is_movable(uintptr_t at, uintptr_t end)
 {
 	const uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -344,20 +343,17 @@ static bool find_private(uintptr_t at, uintptr_t end, uintptr_t *lo, uintptr_t *
 	unsigned long inode;
 	char line[512], flags[8];
 
-	*lo = *hi = 0;
-	while (f && fgets(line, sizeof line, f)) {
+	while (f && at < end && fgets(line, sizeof line, f)) {
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %lu", &from, &to, flags, &inode) != 4)
 			continue; /* the rest of a long name */
-		if (strcmp(flags, "rw-p") != 0 || inode || strstr(line, "[stack") || (from <= stack && stack < to))
-			continue;
-		if (from != *hi && *hi >= end)
+		if (from > at)
 			break;
-		*lo = from == *hi ? *lo : from;
-		*hi = to;
+		if (to > at && !strcmp(flags, "rw-p") && !inode && !strstr(line, "[stack") && (stack < from || stack >= to))
+			at = to;
 	}
 	if (f)
 		fclose(f);
-	return *lo <= at && end <= *hi;
+	return at >= end;
 }
 
 /* Maps the heap's file in place of pages of a zone, with their bytes. The caller holds `moving`. Between the protection and its end
@@ -393,10 +389,8 @@ static void lose_zone(struct rt_moved *m, struct zone *z)
 /* Moves the pages of [at, end) that are not in the heap. The caller holds `moving`. */
 static bool move_missing(struct rt_moved *m, struct zone *z, uintptr_t at, uintptr_t end)
 {
-	uintptr_t lo, hi;
-
 	for (size_t n; (n = next_run(m, z, false, &at, end)); at += n) {
-		if (!find_private(at, at + n, &lo, &hi) || !move_pages(m, z, at, n))
+		if (!is_movable(at, at + n) || !move_pages(m, z, at, n))
 			return false;
 		pthread_mutex_lock(&m->lock);
 		memset(z->moved + (at - z->at) / m->page, true, n / m->page);
@@ -428,30 +422,30 @@ static struct zone *find_zone(struct rt_moved *m, uintptr_t at, uintptr_t end)
 	return found;
 }
 
-/* Adds a zone that contains [at, end). The caller holds `moving`. */
+/* Adds a zone for [at, end) and what is around it; for these pages alone if the heap has no room for so many. The caller holds
+ * `moving`. */
 static struct zone *add_zone(struct rt_moved *m, uintptr_t at, uintptr_t end)
 {
-	struct zone *z;
-	uintptr_t lo, hi;
+	struct zone *z = NULL;
 	uint64_t off;
 
 	sweep_zones(m);
-	if (!find_private(at, end, &lo, &hi))
-		return NULL;
-	lo = at - lo > AROUND ? at - AROUND : lo;
-	hi = hi - end > AROUND ? end + AROUND : hi;
-	z = map_zeroed(zone_size(m, hi - lo));
-	if (!z)
-		return NULL;
-	z->at = lo;
-	z->len = hi - lo;
-	z->copy = MAP_FAILED;
-	z->block = rt_heap_alloc_scratch(m->heap, z->len + m->page, &off);
-	if (!z->block) {
-		munmap(z, zone_size(m, z->len));
-		return NULL;
+	for (uintptr_t around = AROUND;; around = 0) {
+		const uintptr_t lo = at > around ? at - around : 0, hi = UINTPTR_MAX - around > end ? end + around : end;
+		const size_t len = hi - lo;
+		void *block = rt_heap_alloc_scratch(m->heap, len + m->page, &off);
+
+		z = block ? map_zeroed(zone_size(m, len)) : NULL;
+		if (z) {
+			*z = (struct zone){ .at = lo, .len = len, .block = block, .place = (char *)block + (align_up(off, m->page) - off),
+					    .copy = MAP_FAILED };
+			break;
+		}
+		if (block)
+			rt_heap_free(m->heap, block);
+		if (!around)
+			return NULL;
 	}
-	z->place = z->block + (align_up(off, m->page) - off);
 	pthread_mutex_lock(&m->lock);
 	z->next = m->zones;
 	m->zones = z;
@@ -472,7 +466,8 @@ bool rt_moved_bind(struct rt_moved *m, const void *ptr, size_t len, uint64_t *of
 	end = align_up(from + len, m->page);
 	pthread_mutex_lock(&m->moving);
 	z = find_zone(m, at, end);
-	z = z ? z : add_zone(m, at, end);
+	if (!z && is_movable(at, end))
+		z = add_zone(m, at, end);
 	ok = z && move_missing(m, z, at, end) && rt_heap_bind(m->heap, z->place + (from - z->at), len, off);
 	pthread_mutex_unlock(&m->moving);
 	return ok;

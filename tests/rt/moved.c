@@ -215,6 +215,23 @@ static int comes_again(struct member *m)
 	return 0;
 }
 
+/* Buffers are moved, and then others that are partly the same memory, partly such as came later. */
+static int comes_later(struct member *m)
+{
+	const size_t half = 2 * (LONG / PAGE + 1) * PAGE;
+	char *p = map(2 * half, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	NEED(p && !mprotect(p + half, half, PROT_NONE));
+	if (once(m, p, p + LONG))
+		return 1;
+	NEED(mapped(p) == HEAP && !mprotect(p + half, half, PROT_READ | PROT_WRITE));
+	if (once(m, p + half - LONG / 2, p))
+		return 1;
+	NEED(all_mapped(p + half - LONG / 2, LONG, HEAP));
+	munmap(p, 2 * half);
+	return 0;
+}
+
 /* mremap takes pages that were moved to other addresses; what comes in their place is moved by itself. */
 static int goes_elsewhere(struct member *m)
 {
@@ -400,6 +417,7 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*fn)(struct member *);
 	} cases[] = { { "same", stays_the_same }, { "not", not_moved },		 { "realloc", grows },	    { "again", comes_again },
+		      { "later", comes_later },
 		      { "mremap", goes_elsewhere }, { "fork", forks }, { "stores", threads_store }, { "malloc", threads_allocate } };
 	const char *why = hindered();
 	int bad = 0;
