@@ -15,6 +15,7 @@ BEGIN { CONVFMT = "%.6g"; OFMT = "%.4g" }
 	if (!(n in ranks)) { ranks[n] = 1; order[++nranks] = n }
 	if (!((n, key) in seen)) { seen[n, key] = 1; cells[n, ++ncells[n]] = key }
 	if ($5 == "limit" && $11 != "-" && (!((n, key) in hand) || $11 < hand[n, key])) hand[n, key] = $11
+	if ($5 == "peer") peers[n] = 1
 	if ($5 == "limit" || $5 == "peer") {
 		who = $5 == "limit" ? $7 : $6 " " $7
 		if (!((n, key, $5) in best) || us < best[n, key, $5]) {
@@ -168,7 +169,7 @@ END {
 	for (k = 1; k <= nranks; k++) {
 		n = order[k]
 		print_lead(n)
-		if ((n " peer/limit") in numbers || (n " peer/ours") in numbers) print_memory(n)
+		if (n in peers) print_memory(n)
 		print_starts(n)
 		draw(n, picture)
 	}
