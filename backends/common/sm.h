@@ -1,43 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages between ranks that share memory. The shm backend sends all its messages so, other backends those within a
- * node. sm_run.c has the operations on a request, sm_ops.c runs the ops of one rank alone, sm_publish.c tells the other
- * ranks of the messages, sm_connect.c finds the two ends of each, and sm_move.c moves them.
+ * Messages between ranks that share memory. The shm backend sends all its messages so, other backends those within a node. sm_run.c
+ * has the operations on a request, sm_ops.c runs the ops of one rank alone, sm_publish.c tells the other ranks of the messages,
+ * sm_connect.c finds the two ends of each, and sm_move.c moves them.
  *
- * Each rank has one block (struct sm_head) per request in its heap. The rank publishes its messages there, so that the
- * two ends of a channel find each other at bind time. The block also holds the words that peers write:
+ * Each rank has one block (struct sm_head) per request in its heap. The rank publishes its messages there, so that the two ends of a
+ * channel find each other at bind time. The block also holds the words that peers write:
  *
  *   eager    The sender stores payload and sequence number into slot epoch & 1 of the receiver. It may do so once the
  *            receiver has started epoch - 1 (the credit), because the slot is free then.
- *   loan     Eager, but for as long as the receiver is punctual, the sender does not copy bytes that lie in its heap: it puts their
- *            location into the slot. The receiver copies them, and announces that it is done, which completes the send. Ranks that
- *            receive such messages themselves do not lend.
+ *   loan     Eager, but as long as the receiver is punctual, the sender does not copy bytes that lie in its heap: it puts their
+ *            location into the slot. The receiver copies them, and announces that it is done, which completes the send. Ranks
+ *            that receive such messages themselves do not lend.
  *   pull     The sender announces the epoch and the location of its bytes. The receiver copies them, by load or by
- *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy or reduce
- *            chunks of a long message if the sender can access the receiver's buffers, and receives no long message from it;
- *            bytes that are only stored it writes by process_vm_writev, too. The receiver invites it: to copy once the recv is
- *            issued, to reduce once it begins itself.
- *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's
- *            bytes, and where two copies take less time than one (choose_mode).
+ *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy or reduce chunks of a long
+ *            message if the sender can access the receiver's buffers, and receives no long message from it meanwhile; bytes that
+ *            are only stored it writes by process_vm_writev, too. The receiver invites it: to copy once the recv is issued, to
+ *            reduce once it begins itself.
+ *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's bytes, and
+ *            where two copies take less time than one (choose_mode).
  *   learned  Pull or staged: both are tried in the first epochs, and the receiver then chooses the faster one.
  *   multicast, eager or staged: sends of the same bytes to several ranks share slots, which are in the sender's block or heap. The
  *            sender copies once, when all receivers have made room. A ring that is shared holds the whole message, so that no
  *            receiver waits until another has read.
  *
- * Every word but two has one writer, and all words only grow. So no word is reset, and no arrival of the next epoch is
- * lost. tests/spin/epoch.pml is the Promela program of these protocols. After each store that another rank may be
- * waiting for, the writer rings that rank's bell. The writer is a rank, whichever thread makes progress for it: only
- * one thread does so at a time, and the turn orders the stores of one such thread before those of the next.
+ * Every word but two has one writer, and all words only grow. So no word is reset, and no arrival of the next epoch is lost.
+ * tests/spin/epoch.pml is the Promela program of these protocols. After each store that another rank may be waiting for, the writer
+ * rings that rank's bell. The writer is a rank, whichever thread makes progress for it: only one thread does so at a time, and the
+ * turn orders the stores of one such thread before those of the next.
  *
- * With helpers, the state that changes while a schedule runs (struct sm_shared) lies in the rank's block as well,
- * without pointers. A view (struct sm_bound) is one process's pointers to that state. In the rank's process the only
- * view is the rank's own, which helpers there use too. In another process a view has the same pointers, into that
- * process's mappings. Locations announced to peers are always the rank's: addresses in its process and offsets in its
- * heap. A long copy may go through the rank's queue of fragments (copyq.h), from which the rank's own threads take
- * fragments without holding the turn.
+ * With helpers, the state that changes while a schedule runs (struct sm_shared) lies in the rank's block as well, without pointers. A
+ * view (struct sm_bound) is one process's pointers to that state. In the rank's process the only view is the rank's own, which
+ * helpers there use too. In another process a view has the same pointers, into that process's mappings. Locations announced to peers
+ * are always the rank's: addresses in its process and offsets in its heap. A long copy may go through the rank's queue of fragments
+ * (copyq.h), from which the rank's own threads take fragments without holding the turn.
  *
- * A recv-reduce absorbs a copy if it waits for the copy and updates what the copy has written, and if whatever else waits for
- * the copy also waits for the recv-reduce: it then reads the source of the copy instead, and the copy moves nothing. All that is
- * ordered after the copy is ordered after the recv-reduce as well, so the source does not change before. */
+ * A recv-reduce absorbs a copy if it waits for the copy and updates what the copy has written, and if whatever else waits for the
+ * copy also waits for the recv-reduce: it then reads the source of the copy instead, and the copy moves nothing. All that is ordered
+ * after the copy is ordered after the recv-reduce as well, so the source does not change before. */
 #ifndef BACKENDS_COMMON_SM_H
 #define BACKENDS_COMMON_SM_H
 
@@ -120,7 +119,7 @@ struct sm_msg {
 	bool asks;
 	bool same; /* true if the peer is in this process */
 	bool reduces; /* true if the received bytes are an operand of a reduction */
-	bool two_way; /* true if the receiver sends long messages to the sender as well: both are busy then, and each copies alone */
+	bool two_way; /* true if the receiver sends long messages to the sender meanwhile: both are busy then, and each copies alone */
 	/* pull: true if the sender must keep its bytes in its heap, because helpers of the receiver rely on that */
 	bool heap;
 	/* send, pull: true if this rank may write the receiver's private memory, which `asked` says it has found out */
@@ -135,14 +134,15 @@ struct sm_msg {
 	struct sm_moved *now;
 	char *mine; /* address of this rank's bytes; NULL if not contiguous, reduced into, or out of reach */
 	const char *operand; /* recv-reduce: source of the copy that it absorbs, or NULL */
+	uint32_t next; /* recv-reduce: 1 + the one that continues it, see link_reductions; 0: none */
+	uint64_t ahead; /* recv-reduce: last epoch in which the one that it continues has reduced its bytes as well */
 	char *whole; /* buffer in which a message is gathered if its chunks may split an element; else NULL */
 	bool bounces; /* send, pull: true if the bytes go through bounce, because the receiver cannot read them directly */
 	char *bounce; /* copy of the bytes in this rank's heap */
 	uint64_t bounce_off;
 	const struct be_bells *bells; /* the peer's bells */
 	_Atomic uint64_t *started; /* the peer's sm_head.started */
-	/* last value of started that this view has seen or deduced, which avoids reading the peer's cache line */
-	uint64_t *known;
+	uint64_t *known; /* last value of started that this view has seen or deduced, which avoids reading the peer's cache line */
 	struct sm_slot *slot[2]; /* eager: slots for even and odd epochs */
 	bool lends; /* loan, send: true if this rank may lend the bytes */
 	_Atomic uint64_t *done; /* loan: the last epoch whose bytes the receiver has copied from the sender's heap */

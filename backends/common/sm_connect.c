@@ -61,13 +61,23 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 #define TRIED_TURNS ((uint64_t)64 << 10) /* limit of what is tried from the heap there: one way, and its sender's only long message */
 #define SLOTS_ROOM ((size_t)2 << 20) /* limit of the rings of a rank's request */
 
-/* True if this rank sends long messages to a peer. */
-static bool sends_long(const struct sm_bound *s, uint32_t peer)
+/* True if an op waits for another one itself, not by way of a third. */
+static bool waits_for(const struct be_bind *b, uint32_t op, uint32_t on)
+{
+	const uint32_t *d = b->deps + b->dep_at[op], *end = b->deps + b->dep_at[op + 1];
+
+	while (d < end && *d != on)
+		d++;
+	return d < end;
+}
+
+/* True if this rank sends long messages to the peer of a recv, other than such as are complete before the recv begins. */
+static bool sends_long(const struct sm_bound *s, const struct sm_desc *recv)
 {
 	const struct sm_desc *e = s->head->descs + s->head->ndescs;
 
 	while (e-- > s->head->descs && e->send)
-		if (e->peer == peer && e->bytes > SM_EAGER_MAX)
+		if (e->peer == recv->peer && e->bytes > SM_EAGER_MAX && !waits_for(&s->b, recv->op, e->op))
 			return true;
 	return false;
 }
@@ -155,7 +165,7 @@ static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct s
 		recv->direct = last->direct;
 	else
 		recv->direct = sm_can_read(s, recv->peer);
-	recv->two_way = sends_long(s, recv->peer);
+	recv->two_way = sends_long(s, recv);
 	/* If the two send to each other, or ranks take turns on a core, more chunks are only more turns. */
 	recv->fine = !group_crowded(s->b.group) && !recv->two_way;
 	m->slots = slots_of(s, recv, nlong);

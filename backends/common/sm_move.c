@@ -649,6 +649,52 @@ static int copy_as_receiver(struct sm_bound *s, struct sm_msg *m)
 	return 1;
 }
 
+/* Most operands that are reduced together, and bytes of each at a time: the sums stay in the nearest cache */
+#define TOGETHER 16u
+#define TOGETHER_BYTES ((size_t)8192)
+
+/* Returns the recv-reduce that continues this one, if its operand can be loaded now, and this rank reduces it alone. */
+static struct sm_msg *next_operand(struct sm_bound *s, const struct sm_msg *m)
+{
+	struct sm_msg *next = m->next ? &s->msgs[m->next - 1] : NULL;
+	struct sm_location from;
+
+	if (!next || next->mode != SM_PULL || next->whole || (next->chunks > REDUCED_ALONE && sender_helps(s, next)) ||
+	    atomic_load_explicit(&next->in->avail, memory_order_acquire) != s->epoch)
+		return NULL;
+	from = next->in->from;
+	return find_bytes(s, next, &from) && next->at ? next : NULL;
+}
+
+/* Reduces a message, and with it those that continue it and have arrived: so the sums need not leave the caches between them. */
+static int reduce_together(struct sm_bound *s, struct sm_msg *m)
+{
+	struct sm_msg *of[TOGETHER] = { m }, *next;
+	uint32_t n = 1;
+	int err = 0;
+
+	while (n < TOGETHER && (next = next_operand(s, of[n - 1])))
+		of[n++] = next;
+	if (n == 1)
+		return fetch_bytes(s, m, 0, m->bytes);
+	for (uint64_t at = 0; at < m->bytes && !err; at += TOGETHER_BYTES)
+		for (uint32_t i = 0; i < n && !err; i++)
+			err = fetch_bytes(s, of[i], at, m->bytes - at < TOGETHER_BYTES ? m->bytes - at : TOGETHER_BYTES);
+	for (uint32_t i = 1; i < n && !err; i++)
+		of[i]->ahead = s->epoch;
+	return err;
+}
+
+/* The receiver has read all bytes. */
+static int end_pull(struct sm_bound *s, struct sm_msg *m)
+{
+	s->received = s->epoch;
+	/* All reads are done before the sender may overwrite its bytes; pairs with the load in send_pull. */
+	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
+	be_ring(m->bells);
+	return 1;
+}
+
 static int recv_pull(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
@@ -656,6 +702,8 @@ static int recv_pull(struct dispatcher *e, void *what)
 	struct sm_location from;
 	int rc;
 
+	if (m->ahead == s->epoch)
+		return end_pull(s, m);
 	if (!m->now->begun && atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
 		return 0;
 	from = m->in->from;
@@ -667,15 +715,13 @@ static int recv_pull(struct dispatcher *e, void *what)
 		rc = sm_copy_parts(s, m->now, m->op, &from, m->mine, m->at, m->bytes);
 	else if (m->now->both)
 		rc = copy_as_receiver(s, m);
+	else if (m->next && m->at && !m->whole)
+		rc = reduce_together(s, m);
 	else
 		rc = fetch_bytes(s, m, 0, m->bytes);
 	if (rc < 0 || (!rc && (m->now->parted || m->now->both)))
 		return rc;
-	s->received = s->epoch;
-	/* All reads are done before the sender may overwrite its bytes; pairs with the load in send_pull. */
-	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
-	be_ring(m->bells);
-	return 1;
+	return end_pull(s, m);
 }
 
 /* ---- learned ----

@@ -179,10 +179,42 @@ static void absorb_copies(struct sm_bound *s)
 	}
 }
 
+static bool is_near_reduction(const struct sm_bound *s, uint32_t i)
+{
+	const struct bin_op *o = &s->b.ops[i];
+
+	return bin_recvs(o->kind) && bin_reduces(o->kind) && !s->msgs[i].network;
+}
+
+/* True if recv-reduce b continues a: nothing waits for a but b, and b for nothing but a, and both update the same elements. */
+static bool continues(const struct sm_bound *s, uint32_t b, uint32_t a)
+{
+	const struct bin_op *x = &s->b.ops[a], *y = &s->b.ops[b];
+
+	return is_near_reduction(s, b) && s->dispatcher.ops[b].need == 1 && x->buf[0] == y->buf[0] && x->off[0] == y->off[0] &&
+	       x->len == y->len && x->exec == y->exec;
+}
+
+/* Finds recv-reduces that may be carried out together, chunk by chunk. A helper could be in the middle of one when another begins
+ * the next, so that there is none of this with helpers. */
+static void link_reductions(struct sm_bound *s)
+{
+	if (s->b.helped || s->b.user || !s->b.layout->contiguous)
+		return;
+	for (uint32_t i = 0; i < s->b.nops; i++) {
+		const struct dispatch_op *x = &s->dispatcher.ops[i];
+		const uint32_t b = x->ndone == 1 && !x->nstarted ? s->dispatcher.succ[x->done] : BIN_NONE;
+
+		if (b != BIN_NONE && is_near_reduction(s, i) && continues(s, b, i))
+			s->msgs[i].next = b + 1;
+	}
+}
+
 void sm_prepare(struct sm_bound *s)
 {
 	dispatch_init(&s->dispatcher, &s->b, sm_at(s, s->sh->dispatcher), s->own, &s->base);
 	absorb_copies(s);
+	link_reductions(s);
 	sm_set_how(s);
 }
 

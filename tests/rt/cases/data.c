@@ -253,6 +253,47 @@ static int user_op_long(struct member *m)
 	return 0;
 }
 
+/* A rank adds up what several ranks send it. In every second epoch it comes late, and then adds all of them at once; the sums
+ * have the same bits. */
+static int all_at_once(struct member *m)
+{
+	enum { N = 20000 }; /* five chunks of a message */
+	MPIX_Sched s = case_load(m, case_star);
+	const char none = 0;
+	char all[TEAM_MAX];
+	double *data = NULL;
+	void *buffers[2] = { NULL };
+	struct MPIX_Sched_bind b = case_bind(buffers, 2, N, MPIX_SCHED_DOUBLE);
+	MPIX_Sched_request req;
+
+	NEED(s);
+	CALL(MPIX_Sched_alloc(m->ctx, N * sizeof *data, (void **)&data));
+	buffers[0] = data;
+	b.builtin = MPIX_SCHED_SUM;
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	for (int e = 0; e < 8; e++) {
+		for (int i = 0; i < N; i++)
+			data[i] = (m->rank % 2 ? 1e16 : -1.1) * (i + e) + m->rank;
+		if (m->rank || e % 2)
+			CALL(MPIX_Sched_start(req));
+		NEED(!team_allgather(&none, all, 1, m));
+		if (!m->rank && e % 2 == 0)
+			CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		for (int i = 0; i < N && !m->rank; i++) {
+			double want = -1.1 * (i + e);
+
+			for (int r = 1; r < m->size; r++)
+				want += (r % 2 ? 1e16 : -1.1) * (i + e) + r;
+			NEED(data[i] == want);
+		}
+	}
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_dealloc(m->ctx, data));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 /* Binding a commutative schedule with an operation that does not commute fails, with the same error on all ranks. */
 static int commutative(struct member *m)
 {
@@ -285,6 +326,7 @@ const struct test_case data_cases[] = {
 	{ .name = "builtin", .fn = builtin, .sizes = { 1, 2, 5 }, .reduces = true },
 	{ .name = "user_op", .fn = user_op, .sizes = { 1, 2, 5 }, .reduces = true },
 	{ .name = "user_op_long", .fn = user_op_long, .sizes = { 2, 3 }, .reduces = true },
+	{ .name = "all_at_once", .fn = all_at_once, .sizes = { 2, 4, 5 }, .reduces = true },
 	{ .name = "backwards", .fn = backwards, .sizes = { 1, 2, 4 } },
 	{ .name = "commutative", .fn = commutative, .sizes = { 1, 3 } },
 	{ .name = NULL },

@@ -32,6 +32,20 @@ const char case_fold_left[] =
 	"  if r + 1 < p { on: send data to r + 1\n on requires fold }\n"
 	"}\n";
 
+/* Rank 0 adds what the others send, in the order of their ranks. */
+const char case_star[] =
+	"schedule star\n"
+	"buffer inout sum[count]\n"
+	"buffer scratch part[r == 0 ? count : 0]\n"
+	"rank r of p {\n"
+	"  if r == 0 { for n = 1 to p - 1 {\n"
+	"    got[n]: recv part from n\n"
+	"    add[n]: reduce sum with part into sum\n"
+	"    got[n] requires add[n - 1]\n"
+	"    add[n] requires got[n] }\n"
+	"  } else { send sum to 0 }\n"
+	"}\n";
+
 const char case_ring[] =
 	"schedule ring\n"
 	"buffer in mine[count]\n"
@@ -43,11 +57,11 @@ pid_t case_main_pid;
 /* Texts that goalc compiles first. If take_compiled is set, case_load() loads these binaries instead of the texts. */
 static const struct {
 	const char *text, *options;
-} compiled[] = { { case_fold, "-T fuse" }, { case_fold_left, "-T 'segment:size=1998;fuse'" } };
+} compiled[] = { { case_fold, "-T fuse" }, { case_fold_left, "-T 'segment:size=1998;fuse'" }, { case_star, "-T fuse" } };
 
 static bool take_compiled;
-static char image[2][4096];
-static size_t image_len[2];
+static char image[ELEMENTS(compiled)][4096];
+static size_t image_len[ELEMENTS(compiled)];
 
 MPIX_Sched case_load(struct member *m, const char *text)
 {
