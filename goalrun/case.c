@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-const char *const run_memory_names[RUN_MEMORIES] = { "heap", "private", "staged" };
+const char *const run_memory_names[RUN_MEMORIES] = { "heap", "private", "staged", "moved" };
 const char *const run_type_names[MPIX_SCHED_BASICS] = {
 #define X(NAME, name, kind, T) #name,
 	MPIX_SCHED_BASIC_LIST(X)

@@ -423,7 +423,8 @@ int launch_schedule(struct run_launch *l)
 	int rc = EXIT_FAULT;
 
 	/* Each memory kind has a launch of its own, because the environment is read at bind. */
-	if (setenv("GOAL_SHM_DIRECT", l->memory == RUN_STAGED ? "0" : "1", l->memory == RUN_STAGED))
+	if (setenv("GOAL_SHM_DIRECT", l->memory == RUN_STAGED ? "0" : "1", l->memory == RUN_STAGED) ||
+	    setenv("GOAL_MOVE", l->memory == RUN_MOVED ? "1" : "0", l->memory == RUN_MOVED))
 		return EXIT_FAULT;
 	l->board = run_shared_memory(board);
 	l->shared = run_shared_memory(sizeof *l->shared);
@@ -448,6 +449,8 @@ int launch_schedule(struct run_launch *l)
 		munmap(l->entered, words);
 	if (l->memory == RUN_STAGED)
 		unsetenv("GOAL_SHM_DIRECT");
+	if (l->memory == RUN_MOVED)
+		unsetenv("GOAL_MOVE");
 	return rc;
 }
 

@@ -221,7 +221,7 @@ static const struct option_row rows[] = {
 	{ .name = "op", .arg = "O[,O...]", .help = "the operation of a schedule that reduces", .take = take_ops, FIELD(ops),
 	  .names = run_op_names, .max = RUN_USER + 1, .marks = OF_SCHEDULE },
 	{ .name = "root", .arg = "R[,R...]|all", .help = "the root", .take = take_roots, FIELD(roots), .marks = OF_SCHEDULE },
-	{ .name = "memory", .arg = "heap|private|staged[,...]", .help = "where the buffers are", LIST(memories),
+	{ .name = "memory", .arg = "heap|private|staged|moved[,...]", .help = "where the buffers are", LIST(memories),
 	  .names = run_memory_names, .max = RUN_MEMORIES, .marks = OF_SCHEDULE | OF_RANKS },
 	{ .name = "sample", .arg = "NAME[,NAME...]|all", .help = "samples of arguments for the parameters", .take = take_samples,
 	  FIELD(sample), .marks = OF_SCHEDULE },

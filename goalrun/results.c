@@ -106,12 +106,13 @@ static void print_rank_stats(const struct goalrun *g)
 	for (uint32_t r = 0; r < g->o.nranks; r++)
 		printf("%5" PRIu32 " %8" PRIu64 " %12" PRIu64 " %10" PRIu64 " %10" PRIu64 " %14" PRIu64 "\n", r, g->stats[r].links,
 		       g->stats[r].link_bytes, g->stats[r].posted, g->stats[r].sent, g->stats[r].sent_bytes);
-	puts(" rank requests   shared bytes  scratch bytes  private bytes");
+	puts(" rank requests   shared bytes  scratch bytes  private bytes    moved bytes");
 	for (uint32_t r = 0; r < g->o.nranks; r++) {
 		const struct MPIX_Sched_stats *s = &g->stats[r];
 
-		printf("%5" PRIu32 " %8" PRIu64 " %14" PRIu64 " %14" PRIu64 " %14" PRIu64 "\n", r, s->requests,
-		       per_request(s, s->shared_bytes), per_request(s, s->scratch_bytes), per_request(s, s->private_bytes));
+		printf("%5" PRIu32 " %8" PRIu64 " %14" PRIu64 " %14" PRIu64 " %14" PRIu64 " %14" PRIu64 "\n", r, s->requests,
+		       per_request(s, s->shared_bytes), per_request(s, s->scratch_bytes), per_request(s, s->private_bytes),
+		       s->moved_bytes);
 	}
 }
 
@@ -133,7 +134,8 @@ static json_object *rank_stats(const struct goalrun *g)
 			     { "requests", s->requests },
 			     { "shared_bytes", per_request(s, s->shared_bytes) },
 			     { "scratch_bytes", per_request(s, s->scratch_bytes) },
-			     { "private_bytes", per_request(s, s->private_bytes) } };
+			     { "private_bytes", per_request(s, s->private_bytes) },
+			     { "moved_bytes", s->moved_bytes } };
 		json_object *one = json_object_new_object();
 
 		for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

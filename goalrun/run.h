@@ -26,7 +26,7 @@
 
 #include <signal.h>
 
-enum run_memory { RUN_HEAP, RUN_PRIVATE, RUN_STAGED, RUN_MEMORIES };
+enum run_memory { RUN_HEAP, RUN_PRIVATE, RUN_STAGED, RUN_MOVED, RUN_MEMORIES };
 extern const char *const run_memory_names[RUN_MEMORIES];
 extern const char *const run_type_names[MPIX_SCHED_BASICS];
 #define RUN_USER MPIX_SCHED_BUILTINS /* user-defined operation of goalrun; its number follows those of the library */

@@ -46,7 +46,7 @@ GOAL_BACKEND=vrebs status near_backend_variable 1 '"vrebs"; did you mean verbs?'
 status bad_count 2 '--count takes numbers of at least 0, not -1' -n 2 --count=-1 "$bcast"
 status bad_op 2 '--op cannot be no_op' -n 2 --op no_op "$bcast"
 status bad_sweep 2 '--sweep is all or pairs' -n 2 --sweep some "$bcast"
-status bad_memory 2 '--memory core: there is no such memory; it is one of heap, private, staged' -n 2 --memory core "$bcast"
+status bad_memory 2 '--memory core: there is no such memory; it is one of heap, private, staged, moved' -n 2 --memory core "$bcast"
 status bad_define 2 '-D takes' -n 2 -D root "$bcast"
 status bad_ranks 2 '--ranks is' -n 2 --ranks fibres "$bcast"
 status unknown_option 2 'unknown option' -n 2 --frobnicate "$bcast"
@@ -326,14 +326,14 @@ run -n 2 --json --iters 5 --wait block "$bcast"
 check "goalrun.json_wait $(tail -n 1 "$TMP/out")" grep -Eq '"cpu_s": *\[ *[0-9.e-]+, *[0-9.e-]+ *\], *"joules": *(null|[0-9])' "$TMP/out"
 run -n 2 --iters 5 --wait learn "$bcast"
 check goalrun.wait_costs grep -Eq 'cpu s +joules$' "$TMP/out"
-bytes='"shared_bytes":[1-9][0-9]*,"scratch_bytes":0,"private_bytes":[1-9][0-9]*'
+bytes='"shared_bytes":[1-9][0-9]*,"scratch_bytes":0,"private_bytes":[1-9][0-9]*,"moved_bytes":0'
 run -n 2 --json --stats --iters 5 --backend verbs "$bcast"
 check "goalrun.json_stats $(tail -n 1 "$TMP/out")" [ "$(tr -d ' ' <"$TMP/out" |
 	grep -cE '"stats":\[\{"rank":0,"links":0,"link_bytes":0,"posted":0,"sent":0,"sent_bytes":0,"requests":1,'"$bytes"'\},\{"rank":1,')" -eq 1 ]
 # Memory of a request: a small collective of 8 ranks takes 64 KiB at most, without scratch buffers.
 small_requests()
 {
-	awk '/private bytes$/ { on = 1; next } !/^ *[0-9]/ { on = 0 } on { n++; if ($2 != 1 || !$3 || !$5 || $3 + $5 > 65536) bad = 1 }
+	awk '/private bytes/ { on = 1; next } !/^ *[0-9]/ { on = 0 } on { n++; if ($2 != 1 || !$3 || !$5 || $3 + $5 > 65536) bad = 1 }
 	     END { exit n != 8 || bad }' "$TMP/out"
 }
 for s in allreduce_ring allreduce_slices alltoall_linear bcast_trinary reduce_scatter_ring; do
@@ -351,7 +351,7 @@ rings() # NAME LEAST MOST MEMORY RANKS COUNT ARGS... : bytes of shared memory th
 	taskset -c "$first" timeout 60 "$BUILD/bin/goalrun" -n "$5" --verify --stats --iters 3 --count "$6" --type double --memory "$4" \
 		"${@:7}" >"$TMP/out" 2>&1
 	check "goalrun.rings.$name $(tail -n 2 "$TMP/out" | tr '\n' ' ')" awk -v least="$least" -v most="$most" '
-		/private bytes$/ { on = 1; next } on && $1 == 0 { bytes = $3; on = 0 } /^verified: all 1 case right/ { right = 1 }
+		/private bytes/ { on = 1; next } on && $1 == 0 { bytes = $3; on = 0 } /^verified: all 1 case right/ { right = 1 }
 		END { exit !right || bytes < least || bytes > most }' "$TMP/out"
 }
 rings deep 1048576 1060000 private 3 75000 "$ROOT/schedules/gather_linear.goal"

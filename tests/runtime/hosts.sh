@@ -98,7 +98,7 @@ chmod +x busy_rsh
 busy=$!
 
 gives schedule 0 '^verified: all 1 case right' --hosts a,b --iters 20 pairs.goal
-gives cases 0 '^verified: all 3 cases right' --hosts a,b --iters 10 --memory heap,private,staged pairs.goal
+gives cases 0 '^verified: all 4 cases right' --hosts a,b --iters 10 --memory heap,private,staged,moved pairs.goal
 gives json 0 '"median_us": [1-9].*"ranks": 4, "backend": "shm", "verified": true, "iters": 20' --hosts a,b --iters 20 --json pairs.goal
 gives one_host 0 '^verified: all 4 cases right' -n 4 --hosts a --iters 10 --root all "$ROOT/schedules/bcast_binomial.goal"
 gives pass 0 '^verified: all 1 case right' -n 4 --hosts a --iters 10 -T segment:size=512 "$ROOT/schedules/bcast_binomial.goal"

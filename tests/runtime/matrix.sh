@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs every schedule of the library and checks every byte of every start: ranks 1-9, 13 and 16 as processes and as threads;
-# first, middle and last root; counts 0, 1, 7, 1000 and, on up to 4 ranks, a large one; three types and operations; heap, private
-# and staged memory; all samples of arguments, in place too. One launch runs many cases.
+# first, middle and last root; counts 0, 1, 7, 1000 and, on up to 4 ranks, a large one; three types and operations; heap, private,
+# staged and moved memory; all samples of arguments, in place too. One launch runs many cases.
 # SWEEP=all runs all combinations, for hours. SWEEP=pairs (make matrix) runs every other size of each schedule, each with one kind
 # of ranks and of memory in turn, and a set of the other values in which every two values occur together. SWEEP=share (make check)
 # runs one size of each schedule in the same way, another size for the next schedule, and one kind of binary.
@@ -10,7 +10,7 @@ set -u
 . "$(dirname "$0")/../lib.sh"
 SIZES=${SIZES:-1 2 3 4 5 6 7 8 9 13 16}
 KINDS=${KINDS:-processes threads}
-MEMORY=${MEMORY:-heap,private,staged}
+MEMORY=${MEMORY:-heap,private,staged,moved}
 SWEEP=${SWEEP:-share}
 every=$([ "$SWEEP" = share ] && echo 9 || echo 2)
 pairs=${SWEEP/share/pairs} # how the values of one launch are combined
