@@ -31,7 +31,8 @@ static void reduce_message(const struct sm_bound *s, const struct sm_msg *m, uin
 			   const char *in)
 {
 	const struct bin_op *o = &s->b.ops[m->op];
-	size_t basic = s->b.layout->basic;
+	const size_t basic = s->b.layout->basic;
+	uint64_t first = o->off[0], n = o->len;
 
 	if (m->whole && bytes < m->bytes) {
 		memcpy(m->whole + skip, in, bytes);
@@ -41,8 +42,12 @@ static void reduce_message(const struct sm_bound *s, const struct sm_msg *m, uin
 		skip = 0;
 		bytes = m->bytes;
 	}
-	s->b.reduce_packed(s->b.reduce_arg, in, m->operand ? m->operand + skip : NULL, s->b.buffers[o->buf[0]].ptr,
-			   o->off[0] + skip / basic, bytes / basic, o->kind == BIN_OP_RECV_REDUCE_WITH);
+	if (bytes < m->bytes) { /* without divisions a reduction of 8 bytes takes 0.96 of the time */
+		first += skip / basic;
+		n = bytes / basic;
+	}
+	s->b.reduce_packed(s->b.reduce_arg, in, m->operand ? m->operand + skip : NULL, s->b.buffers[o->buf[0]].ptr, first, n,
+			   o->kind == BIN_OP_RECV_REDUCE_WITH);
 }
 
 static inline void unpack_message(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes,
