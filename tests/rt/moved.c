@@ -218,16 +218,16 @@ static int comes_again(struct member *m)
 /* Buffers are moved, and then others that are partly the same memory, partly such as came later. */
 static int comes_later(struct member *m)
 {
-	const size_t half = 2 * (LONG / PAGE + 1) * PAGE;
+	const size_t half = 2 * (LONG / PAGE + 1) * PAGE, before = LONG / 8 * 4;
 	char *p = map(2 * half, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
 	NEED(p && !mprotect(p + half, half, PROT_NONE));
 	if (once(m, p, p + LONG))
 		return 1;
 	NEED(mapped(p) == HEAP && !mprotect(p + half, half, PROT_READ | PROT_WRITE));
-	if (once(m, p + half - LONG / 2, p))
+	if (once(m, p + half - before, p))
 		return 1;
-	NEED(all_mapped(p + half - LONG / 2, LONG, HEAP));
+	NEED(all_mapped(p + half - before, LONG, HEAP));
 	munmap(p, 2 * half);
 	return 0;
 }
