@@ -13,6 +13,14 @@ if can_trace rt.staged_only; then
 		strace -f -o "$TMP/calls" -e trace=process_vm_readv,process_vm_writev "$BUILD/tests/rt-cases" rebind >"$TMP/out" 2>&1
 	check rt.staged_only [ $? -eq 0 -a "$(grep -c process_vm_ "$TMP/calls")" -eq 0 ]
 fi
+# Where userfaultfd is forbidden, memory stays where it is.
+if can_trace moved.forbidden; then
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 timeout 120 strace -f -o "$TMP/calls" -e trace=userfaultfd \
+		-e inject=userfaultfd:error=EPERM "$BUILD/bin/goalrun" -n 2 --verify --stats --iters 3 --memory moved --count 100000 \
+		"$ROOT/schedules/allreduce_linear.goal" >"$TMP/out" 2>&1
+	check "moved.forbidden $(tail -n 1 "$TMP/out")" awk '/moved bytes$/ { on = 1; next } on && NF == 6 { n++; bad += $6 }
+		/^verified: all 1 case right/ { right = 1 } END { exit n != 2 || bad || !right }' "$TMP/out"
+fi
 
 # lie NAME RANKS TEXT [NAME=V,V]... : the schedule on standard input has buffers of its collective's sizes for a count of 63
 # and others for 64: it is refused, with TEXT, as a text, as what goalc makes of that, and as what it makes for so many ranks
