@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define STEP ((size_t)1 << 20) /* the file grows by multiples of this */
+#define STEP ((size_t)2 << 20) /* the file grows by multiples of this, a huge page */
 /* A block of so many bytes begins with a page. If a source and a target differ by a line or a few in their place in the page, some CPUs
  * take a load for one of what was just stored, and a copy takes half as long again. */
 #define PAGES ((size_t)16 << 10)
@@ -38,6 +38,26 @@ void rt_heap_populate(char *base)
 	/* A hypervisor may have page tables of its own, which only an access fills. This one changes nothing, whoever stores meanwhile. */
 	for (size_t at = 0; at < all; at += PAGE)
 		atomic_fetch_or_explicit((_Atomic char *)base + at, 0, memory_order_relaxed);
+}
+
+void rt_heap_advise(char *base, size_t size)
+{
+	madvise(base, size, MADV_HUGEPAGE);
+}
+
+/* Reserves address space that begins where a huge page may. Returns NULL if there is not so much. */
+static char *reserve(size_t size)
+{
+	const size_t all = size + STEP;
+	char *p = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *base;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	base = p + (align_up((uintptr_t)p, STEP) - (uintptr_t)p);
+	if (base > p)
+		munmap(p, (size_t)(base - p));
+	munmap(base + size, (size_t)(p + STEP - base));
+	return base;
 }
 
 int rt_resize(int fd, size_t size)
@@ -68,11 +88,11 @@ struct rt_heap *rt_heap_new(bool watches)
 	}
 	/* Reserves address space only. Reserves less if a limit or a tool forbids so much. */
 	for (h->reserved = (size_t)1 << 38; h->reserved >= (size_t)1 << 28; h->reserved >>= 2) {
-		h->base = mmap(NULL, h->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (h->base != MAP_FAILED)
+		h->base = reserve(h->reserved);
+		if (h->base)
 			break;
 	}
-	if (h->base == MAP_FAILED || !h->base)
+	if (!h->base)
 		goto err_files;
 	pthread_mutex_init(&h->lock, NULL);
 	errno = ENOMEM;
@@ -119,6 +139,7 @@ static bool grow_heap(struct rt_heap *h, size_t need)
 	if (mmap(h->base + h->size, size - h->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, h->fd,
 		 (off_t)h->size) == MAP_FAILED)
 		return false;
+	rt_heap_advise(h->base + h->size, size - h->size);
 	if (!h->size)
 		rt_heap_populate(h->base);
 	h->size = size;

@@ -47,6 +47,8 @@ static inline struct rt_door *rt_heap_door(const struct rt_heap *h)
 	return (struct rt_door *)(void *)h->base;
 }
 void rt_heap_unref(struct rt_heap *h);
+/* Says that a mapped part of a heap may be in huge pages, where the system allows that for shared memory. */
+void rt_heap_advise(char *base, size_t size);
 /* Makes the first pages of a mapped heap present, so that binds need not wait for them one by one. Fails before Linux 5.14, without
  * consequences. */
 void rt_heap_populate(char *base);
