@@ -31,22 +31,24 @@ struct rt_memory {
 };
 
 struct mpix_sched_request {
+	/* What a start needs comes first: the program may have driven it out of the caches. */
 	struct mpix_sched_ctx *ctx;
 	struct be_group *group;
+	const struct be_ops *be;
+	struct be_bound *bound;
+	struct be_turn *turn; /* turn of the request, from `bound`; NULL until `bound` is made */
+	struct rt_driver *driver; /* driver that makes progress on the bound request; NULL if it is not helped */
+	uint64_t epoch;
+	bool helped; /* other threads than the rank's own make progress on it, too (be_bind.helped) */
+	/* A thread that is about to sleep in its wait for the request holds the turn, and will look at the request once more. So other
+	 * threads of the rank may sleep although they could not take the turn. */
+	_Atomic bool watched_by_holder;
 	struct mpix_sched *sched;
 	const struct mpix_sched_type *type;
 	struct mpix_sched_type *given; /* type, if the caller passed a datatype; else NULL. Holds a reference */
 	struct mpix_sched_op *op; /* the user's operation; NULL: reduce.kernel is used */
 	struct rt_reduce reduce, plain; /* reduce: for elements of type; plain: for contiguous basic elements */
-	const struct be_ops *be;
-	struct be_bound *bound;
-	struct be_turn *turn; /* turn of the request, from `bound`; NULL until `bound` is made */
-	/* A thread that is about to sleep in its wait for the request holds the turn, and will look at the request once more. So other
-	 * threads of the rank may sleep although they could not take the turn. */
-	_Atomic bool watched_by_holder;
-	bool helped; /* other threads than the rank's own make progress on it, too (be_bind.helped) */
 	size_t fragment; /* bytes of a fragment of large copies, in which a waiting rank joins; 0: not split (be_bind.fragment) */
-	struct rt_driver *driver; /* driver that makes progress on the bound request; NULL if it is not helped */
 	struct rt_member *members; /* data that each rank published, by rank; NULL except during binding */
 	VEC(struct be_bound *) views; /* views of requests of ranks in other processes, bound together with this one */
 	struct ir_rank rank;
@@ -61,7 +63,6 @@ struct mpix_sched_request {
 	char *reduce_tmp; /* copy of an operand, for b = b op a with a user's operation */
 	char *reduce_block; /* allocated block of reduce_tmp; it begins at the lowest byte of the first element */
 	struct rt_memory memory;
-	uint64_t epoch;
 	uint64_t id; /* identifier of the request, the same on all ranks (be_bind.request) */
 	uint64_t dump_after; /* ns of waiting after which the pending ops are printed; 0: never */
 	uint64_t watched, since; /* the last epoch in which rt_dump_due was called, and the time of the first call in it, ns */

@@ -63,13 +63,9 @@ static inline size_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
 	return bytes < chunk ? align_up((size_t)bytes, SM_LINE) : chunk;
 }
 
-/* Progress of a message. */
+/* Progress of a message. Here and in struct sm_msg what a start needs comes first: the program may have driven it out of the caches. */
 struct sm_moved {
-	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
-	uint64_t staged; /* staged: chunks of earlier epochs; multicast, first send: chunks in the ring in all epochs */
-	uint64_t lends_from; /* loan, send: the epoch from which on it lends again */
-	uint64_t since; /* loan, send: time from which it has waited for the receiver, ns */
-	uint32_t copies; /* loan, send: epochs in which it copies before it lends again */
+	struct sm_location location; /* location of this rank's bytes, announced to the peer */
 	/* chunks that this end has moved in this epoch; loan, send: times that it was polled while lent; copy that waits: times polled */
 	uint32_t moved;
 	uint32_t copy; /* recv-reduce: 1 + the copy that it absorbs; 0: none */
@@ -80,7 +76,11 @@ struct sm_moved {
 	bool both; /* recv, pull: true if both ends copy in this epoch */
 	bool parted; /* recv, pull: true if the bytes go through the rank's queue of fragments */
 	bool queued; /* true while the message, or the copy op, is in the queue of fragments */
-	struct sm_location location; /* location of this rank's bytes, announced to the peer */
+	uint32_t copies; /* loan, send: epochs in which it copies before it lends again */
+	uint64_t lends_from; /* loan, send: the epoch from which on it lends again */
+	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
+	uint64_t staged; /* staged: chunks of earlier epochs; multicast, first send: chunks in the ring in all epochs */
+	uint64_t since; /* loan, send: time from which it has waited for the receiver, ns */
 	struct sm_location operand; /* recv-reduce: location of the source of the copy that it absorbs */
 };
 
@@ -113,7 +113,7 @@ struct sm_partner {
 };
 
 struct sm_msg {
-	uint8_t mode; /* enum sm_mode */
+	_Alignas(SM_LINE) uint8_t mode; /* enum sm_mode */
 	bool direct; /* true if the receiver can read the sender's private memory */
 	/* send: true if started must be read after each send, because no message from the peer shows its progress */
 	bool asks;
@@ -122,37 +122,37 @@ struct sm_msg {
 	bool two_way; /* true if the receiver sends long messages to the sender meanwhile: both are busy then, and each copies alone */
 	/* pull: true if the sender must keep its bytes in its heap, because helpers of the receiver rely on that */
 	bool heap;
-	/* send, pull: true if this rank may write the receiver's private memory, which `asked` says it has found out */
-	bool writes, asked;
+	bool writes, asked; /* send, pull: this rank may write the receiver's private memory, which `asked` says it has found out */
 	bool network; /* true for a network message, which another backend carries */
 	uint8_t way; /* how it travels in this epoch: its mode, or if that is learned, SM_PULL or SM_STAGED */
 	uint8_t chosen; /* learned: its way once it is learned, or 0 */
-	uint32_t peer, op;
-	uint32_t chunks, chunk; /* pull, staged: number of chunks of the message, and bytes of each but the last */
-	uint32_t slots; /* staged: number of slots of the ring */
-	uint64_t bytes;
-	struct sm_moved *now;
-	char *mine; /* address of this rank's bytes; NULL if not contiguous, reduced into, or out of reach */
-	const char *operand; /* recv-reduce: source of the copy that it absorbs, or NULL */
-	uint32_t next; /* recv-reduce: 1 + the one that continues it, see link_reductions; 0: none */
-	uint64_t ahead; /* recv-reduce: last epoch in which the one that it continues has reduced its bytes as well */
-	char *whole; /* buffer in which a message is gathered if its chunks may split an element; else NULL */
 	bool bounces; /* send, pull: true if the bytes go through bounce, because the receiver cannot read them directly */
+	bool lends, leaves; /* loan, send: true if this rank may lend the bytes; true if its issue leaves them to poll (sm_is_long) */
+	uint32_t chunks, chunk; /* pull, staged: number of chunks of the message, and bytes of each but the last */
+	struct sm_moved *now;
+	struct sm_in *in;
+	struct sm_out *out;
+	const struct be_bells *bells; /* the peer's bells */
+	uint64_t bytes;
+	char *mine; /* address of this rank's bytes; NULL if not contiguous, reduced into, or out of reach */
+	struct sm_slot *slot[2]; /* eager: slots for even and odd epochs */
+	_Atomic uint64_t *started; /* the peer's sm_head.started */
+	/* last value of started that this view has seen or deduced, which avoids reading the peer's cache line */
+	uint64_t *known;
+	uint32_t peer, op;
+	const char *operand; /* recv-reduce: source of the copy that it absorbs, or NULL */
+	uint64_t ahead; /* recv-reduce: last epoch in which the one that it continues has reduced its bytes as well */
+	uint32_t next; /* recv-reduce: 1 + the one that continues it, see link_reductions; 0: none */
+	uint32_t slots; /* staged: number of slots of the ring */
+	char *whole; /* buffer in which a message is gathered if its chunks may split an element; else NULL */
 	char *bounce; /* copy of the bytes in this rank's heap */
 	uint64_t bounce_off;
-	const struct be_bells *bells; /* the peer's bells */
-	_Atomic uint64_t *started; /* the peer's sm_head.started */
-	uint64_t *known; /* last value of started that this view has seen or deduced, which avoids reading the peer's cache line */
-	struct sm_slot *slot[2]; /* eager: slots for even and odd epochs */
-	bool lends; /* loan, send: true if this rank may lend the bytes */
 	_Atomic uint64_t *done; /* loan: the last epoch whose bytes the receiver has copied from the sender's heap */
 	/* multicast, send: 1 + the first of the sends that share the slots; and position of the slots, or of the struct sm_multicast, in
 	 * lines from the head. Otherwise 0 */
 	uint32_t shares, cell;
 	char *ring; /* staged: the ring */
 	_Atomic uint64_t *produced; /* staged: chunks that the sender has put there in all epochs */
-	struct sm_in *in;
-	struct sm_out *out;
 	const struct sm_desc *other; /* the peer's descriptor of this message, in the peer's block; used while binding */
 	struct sm_location seen; /* location of the peer's bytes that was looked up last */
 	char *at; /* address in this process of the peer's bytes at `seen`; NULL if out of reach */

@@ -254,6 +254,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	m->peer = mine->peer;
 	m->op = mine->op;
 	m->bytes = mine->bytes;
+	m->leaves = sm_is_long(s, mine->op);
 	m->bells = group_bells(s->b.group, mine->peer);
 	m->started = &s->peers[mine->peer]->started;
 	m->known = &s->known[mine->peer];

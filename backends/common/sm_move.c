@@ -549,7 +549,7 @@ static int send_pull_issue(struct dispatcher *e, void *what)
 
 	m->now->moved = 0;
 	m->now->begun = false;
-	if (!m->bounces || !sm_is_long(s, m->op))
+	if (!m->bounces || !m->leaves)
 		announce_bytes(s, m);
 	return 0;
 }
@@ -860,7 +860,7 @@ static int send_staged_multicast_issue(struct dispatcher *e, void *what)
 {
 	const struct sm_msg *m = what;
 
-	return sm_is_long(sm_of(e), m->op) ? 0 : send_staged_multicast(e, what);
+	return m->leaves ? 0 : send_staged_multicast(e, what);
 }
 
 static int send_staged_issue(struct dispatcher *e, void *what)
@@ -868,7 +868,7 @@ static int send_staged_issue(struct dispatcher *e, void *what)
 	struct sm_msg *m = what;
 
 	m->now->moved = 0;
-	return sm_is_long(sm_of(e), m->op) ? 0 : send_staged(e, m);
+	return m->leaves ? 0 : send_staged(e, m);
 }
 
 static int recv_staged_issue(struct dispatcher *e, void *what)
@@ -876,7 +876,7 @@ static int recv_staged_issue(struct dispatcher *e, void *what)
 	struct sm_msg *m = what;
 
 	m->now->moved = 0;
-	return sm_is_long(sm_of(e), m->op) ? 0 : recv_staged(e, m);
+	return m->leaves ? 0 : recv_staged(e, m);
 }
 
 static void begin_recv(struct sm_bound *s, struct sm_msg *m)
@@ -893,7 +893,7 @@ static int recv_pull_issue(struct dispatcher *e, void *what)
 	struct sm_msg *m = what;
 
 	begin_recv(s, m);
-	return sm_is_long(s, m->op) ? 0 : recv_pull(e, m);
+	return m->leaves ? 0 : recv_pull(e, m);
 }
 
 static int send_learned_issue(struct dispatcher *e, void *what)
@@ -911,7 +911,7 @@ static int recv_learned_issue(struct dispatcher *e, void *what)
 
 	find_way(s, m);
 	begin_recv(s, m);
-	return sm_is_long(s, m->op) ? 0 : recv_learned(e, m);
+	return m->leaves ? 0 : recv_learned(e, m);
 }
 
 const struct dispatch_how sm_how_send[SM_MODES] = {

@@ -94,7 +94,7 @@ int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops, boo
 	const size_t nops = b->nops, size = b->size;
 	struct sm_shared shared;
 	const size_t room = b->helped ? 0 : sm_lay_out(b, 0, &shared);
-	struct sm_bound *s = mem_calloc(1, whole + nops * sizeof *s->msgs +
+	struct sm_bound *s = mem_calloc(1, whole + SM_LINE + nops * sizeof *s->msgs +
 						   size * (sizeof *s->peers + sizeof *s->known) +
 						   dispatch_own_room(b->nops) + room);
 
@@ -104,7 +104,7 @@ int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops, boo
 	s->base.ops = ops;
 	s->b = *b;
 	s->umwaits = group_umwaits(b->group);
-	s->msgs = (struct sm_msg *)(void *)((char *)s + whole);
+	s->msgs = (struct sm_msg *)align_up((uintptr_t)s + whole, SM_LINE);
 	s->known = (uint64_t *)(void *)(s->msgs + nops);
 	s->peers = (struct sm_head **)(void *)(s->known + size);
 	s->own = s->peers + size;

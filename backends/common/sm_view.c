@@ -154,7 +154,7 @@ static struct be_bound *make_view(const struct be_bind *like, struct sm_head *he
 {
 	struct sm_shared *sh = (struct sm_shared *)(void *)((char *)head + head->shared);
 	const size_t nops = sh->nops, size = like->size;
-	struct sm_bound *s = mem_calloc(1, sizeof *s + nops * sizeof *s->msgs +
+	struct sm_bound *s = mem_calloc(1, sizeof *s + SM_LINE + nops * sizeof *s->msgs +
 						   size * (sizeof *s->peers + sizeof *s->known) +
 						   dispatch_own_room(sh->nops) + sh->nbuffers * sizeof *s->b.buffers);
 
@@ -163,7 +163,7 @@ static struct be_bound *make_view(const struct be_bind *like, struct sm_head *he
 	s->base = (struct be_bound){ .ops = &view_ops, .turn = &head->turn };
 	s->view = true;
 	s->head = head;
-	s->msgs = (struct sm_msg *)(void *)(s + 1);
+	s->msgs = (struct sm_msg *)align_up((uintptr_t)(s + 1), SM_LINE);
 	s->known = (uint64_t *)(void *)(s->msgs + nops);
 	s->peers = (struct sm_head **)(void *)(s->known + size);
 	s->own = s->peers + size;
