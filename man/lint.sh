@@ -74,7 +74,7 @@ lint() {
 
 # The pages that may be referred to: ours, and these of Debian.
 pages="$(for p in man/*.[1-9]; do basename "$p" | sed 's/\.\(.\)$/(\1)/'; done)
-fi_sockets(7) ibv_devinfo(1) malloc(3) mpirun(1) process_vm_readv(2) ssh(1)"
+fi_sockets(7) ibv_devinfo(1) malloc(3) mpirun(1) process_vm_readv(2) ssh(1) userfaultfd(2)"
 
 # The options of a program, each with a + if it takes an argument: as its --help shows them.
 options_of_help() {

@@ -14,7 +14,7 @@
 
 /* ---- SIGUSR1 ---- */
 
-/* The only state that contexts of a process share, because a signal handler has no argument: the number of SIGUSR1s so far.
+/* State that contexts of a process share, because a signal handler has no argument: the number of SIGUSR1s so far.
  * Each context remembers the last one that it has answered. */
 static struct {
 	pthread_mutex_t lock;

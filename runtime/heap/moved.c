@@ -60,12 +60,12 @@ struct rt_moved {
 	_Atomic uint64_t bytes; /* that have been moved so far */
 };
 
-/* Handlers of fork have no argument, so the process has a list. */
+/* State of the process, because handlers of fork have no argument: all heaps with memory of the program. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_once_t once;
 	struct rt_moved *first;
-} all = { .lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT };
+} forks = { .lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT };
 
 static void *map_zeroed(size_t size)
 {
@@ -188,8 +188,8 @@ static void replace_zone(const struct rt_moved *m, struct zone *z)
 
 static void before_fork(void)
 {
-	pthread_mutex_lock(&all.lock);
-	for (struct rt_moved *m = all.first; m; m = m->next) {
+	pthread_mutex_lock(&forks.lock);
+	for (struct rt_moved *m = forks.first; m; m = m->next) {
 		pthread_mutex_lock(&m->moving);
 		pthread_mutex_lock(&m->lock);
 		for (struct zone *z = m->zones; z; z = z->next)
@@ -200,24 +200,24 @@ static void before_fork(void)
 
 static void after_fork(void)
 {
-	for (struct rt_moved *m = all.first; m; m = m->next) {
+	for (struct rt_moved *m = forks.first; m; m = m->next) {
 		for (struct zone *z = m->zones; z; z = z->next)
 			if (z->copy != MAP_FAILED)
 				munmap(z->copy, z->len);
 		pthread_mutex_unlock(&m->moving);
 	}
-	pthread_mutex_unlock(&all.lock);
+	pthread_mutex_unlock(&forks.lock);
 }
 
 static void in_child(void)
 {
-	for (struct rt_moved *m = all.first; m; m = m->next) {
+	for (struct rt_moved *m = forks.first; m; m = m->next) {
 		for (struct zone *z = m->zones; z; z = z->next)
 			replace_zone(m, z);
 		m->gone = true;
 	}
 	after_fork();
-	all.first = NULL;
+	forks.first = NULL;
 }
 
 static void handle_forks(void)
@@ -279,11 +279,11 @@ struct rt_moved *rt_moved_new(struct rt_heap *h)
 		free_moved(m);
 		return NULL;
 	}
-	pthread_once(&all.once, handle_forks);
-	pthread_mutex_lock(&all.lock);
-	m->next = all.first;
-	all.first = m;
-	pthread_mutex_unlock(&all.lock);
+	pthread_once(&forks.once, handle_forks);
+	pthread_mutex_lock(&forks.lock);
+	m->next = forks.first;
+	forks.first = m;
+	pthread_mutex_unlock(&forks.lock);
 	return m;
 }
 
@@ -322,11 +322,11 @@ void rt_moved_free(struct rt_moved *m)
 	pthread_mutex_unlock(&m->moving);
 	if (!empty)
 		return;
-	pthread_mutex_lock(&all.lock);
-	for (at = &all.first; *at != m;)
+	pthread_mutex_lock(&forks.lock);
+	for (at = &forks.first; *at != m;)
 		at = &(*at)->next;
 	*at = m->next;
-	pthread_mutex_unlock(&all.lock);
+	pthread_mutex_unlock(&forks.lock);
 	if (write(m->ends, &one, sizeof one) == (ssize_t)sizeof one)
 		pthread_join(m->watcher, NULL);
 	free_moved(m);

@@ -49,7 +49,7 @@ once()
 		fail "verbs_nodes.once $s ${*:2}: $(sort -u "$TMP/err" | tail -n 3)"
 		return
 	fi
-	got=$(awk '/^ rank +links/ { on = 1; next } on && NF == 6 { m += $5; b += $6 } END { print m, b }' "$TMP/out")
+	got=$(awk '/^ rank/ { on = /links/; next } on && NF == 6 { m += $5; b += $6 } END { print m, b }' "$TMP/out")
 	check "verbs_nodes.once $s ${*:2}: messages and bytes over the network: $got ($SECONDS s)" [ "$got" = "$want" ]
 }
 [ "$SWEEP" = all ] && once bcast_binomial 1 20000 5 node0:2,node1:3 --root 4
