@@ -31,9 +31,16 @@ struct be_layout {
 	bool contiguous; /* true if basic element i is at offset i * basic */
 };
 
+size_t be_block_run(const struct be_layout *l, char *base, uint64_t first, size_t max, char **ptr);
 /* Sets *ptr to the address of basic element `first`, and returns how many basic elements from there on are contiguous, `max`
- * at most. */
-size_t be_layout_run(const struct be_layout *l, char *base, uint64_t first, size_t max, char **ptr);
+ * at most. be_block_run does so for a layout with gaps. */
+static inline size_t be_layout_run(const struct be_layout *l, char *base, uint64_t first, size_t max, char **ptr)
+{
+	if (!l->contiguous)
+		return be_block_run(l, base, first, max, ptr);
+	*ptr = base + first * l->basic;
+	return max;
+}
 /* Copy n basic elements, beginning with element `first`: be_pack to packed memory, be_unpack from it. */
 void be_pack(const struct be_layout *l, char *base, uint64_t first, size_t n, char *out);
 void be_unpack(const struct be_layout *l, char *base, uint64_t first, size_t n, const char *in);
@@ -79,6 +86,15 @@ struct be_bind {
 	const struct bin *bin; /* the binary that ops comes from */
 	uint32_t dir_row; /* index of the rank's part in bin, if bin is made for command queues */
 };
+
+/* True if an op requires another one itself, not by way of a third. */
+static inline bool be_requires(const struct be_bind *b, uint32_t op, uint32_t on)
+{
+	for (uint32_t d = b->dep_at[op]; d < b->dep_at[op + 1]; d++)
+		if (b->deps[d] == on)
+			return true;
+	return false;
+}
 
 /* Classes of threads that make progress, as bits. A thread runs the ops that have its bit. Without helpers all threads
  * may run all ops. */

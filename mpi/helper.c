@@ -5,8 +5,9 @@
  * calls nothing of the MPI library, but for transports (transport.c) at MPI_THREAD_MULTIPLE. */
 #include "mpi/inner.h"
 
+#include "util/thread.h"
+
 #include <errno.h>
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -80,19 +81,14 @@ static void *help(void *arg)
 
 void gm_helper_begin(void)
 {
-	sigset_t all, old;
 
 	if (helper.pid == getpid())
 		return;
 	pthread_mutex_lock(&helper.lock);
 	if (helper.pid != getpid()) {
-		/* The program's signal handlers run in its own threads. */
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &old);
 		helper.ends = false;
-		if (!pthread_create(&helper.thread, NULL, help, NULL))
+		if (!thread_start(&helper.thread, help, NULL))
 			helper.pid = getpid();
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
 	}
 	pthread_mutex_unlock(&helper.lock);
 }

@@ -18,7 +18,8 @@
  * helper. So data is packed in the call, and unpacked when the program completes it; the rest calls nothing of MPI. */
 #include "mpi/nbc.h"
 
-#include <signal.h>
+#include "util/thread.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -271,17 +272,13 @@ static void *bind_all(void *arg)
  * program's signal handlers run in its own threads. */
 static void start_binding(struct gm_nbc *n)
 {
-	sigset_t all, old;
 	pthread_t thread;
 
 	if (n->binds || !n->first)
 		return;
 	atomic_fetch_add(&n->comm->refs, 1);
 	atomic_fetch_add(&nbcs.threads, 1);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	n->binds = !pthread_create(&thread, NULL, bind_all, n);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	n->binds = !thread_start(&thread, bind_all, n);
 	if (n->binds) {
 		pthread_detach(thread);
 	} else {

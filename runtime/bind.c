@@ -329,11 +329,6 @@ static void reduce_packed_kernel(void *arg, const char *a, const char *operand, 
 	const bool aligned = l->basic % _Alignof(max_align_t) || ALIGNED(a);
 
 	(void)with;
-	if (l->contiguous && aligned) {
-		b += b_first * l->basic;
-		r->kernel(a, operand ? operand : b, b, n);
-		return;
-	}
 	while (n) {
 		char *q;
 		size_t most = aligned || n < sizeof room / l->basic ? n : sizeof room / l->basic;

@@ -14,6 +14,7 @@
 #include "runtime/nodes.h"
 #include "util/clock.h"
 #include "util/futex.h"
+#include "util/thread.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,7 +22,6 @@
 #include <limits.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -841,7 +841,6 @@ static int init_lock(struct rt_board *b)
 int rt_bridge_open(struct mpix_sched_ctx *ctx, struct rt_process *l, const struct rt_bridge_plan *p)
 {
 	struct rt_bridge *b = l->bridge = new_bridge(l, p);
-	sigset_t all, old;
 	int err;
 
 	if (!b) {
@@ -855,10 +854,7 @@ int rt_bridge_open(struct mpix_sched_ctx *ctx, struct rt_process *l, const struc
 	b->patience = ANSWER_NS;
 	if (err)
 		return err;
-	sigfillset(&all); /* signals are for the application's threads */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&b->thread, NULL, bridge_main, b);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	err = thread_start(&b->thread, bridge_main, b);
 	b->running = !err;
 	return err ? rt_error(ctx, -ERR_SYS, "pthread_create: %s", strerror(err)) : 0;
 }

@@ -13,11 +13,11 @@
 #include "runtime/placement/placement.h"
 #include "util/clock.h"
 #include "util/futex.h"
+#include "util/thread.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -582,7 +582,6 @@ static void *driver_main(void *arg)
 /* Starts the thread of a core, with all signals blocked: they are for the application's threads. */
 static int start_thread(struct mpix_sched_ctx *ctx, struct rt_driver *c)
 {
-	sigset_t all, old;
 	int err = 0;
 
 	pthread_mutex_lock(&c->gate);
@@ -593,10 +592,7 @@ static int start_thread(struct mpix_sched_ctx *ctx, struct rt_driver *c)
 		return rt_error(ctx, -ERR_SYS, "the heap of rank %u cannot be mapped", c->slot);
 	}
 	if (!c->running) {
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &old);
-		err = pthread_create(&c->thread, NULL, driver_main, c);
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		err = thread_start(&c->thread, driver_main, c);
 		c->running = !err;
 	}
 	pthread_mutex_unlock(&c->gate);

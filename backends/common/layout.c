@@ -4,12 +4,8 @@
 
 #include <string.h>
 
-size_t be_layout_run(const struct be_layout *l, char *base, uint64_t first, size_t max, char **ptr)
+size_t be_block_run(const struct be_layout *l, char *base, uint64_t first, size_t max, char **ptr)
 {
-	if (l->contiguous) {
-		*ptr = base + first * l->basic;
-		return max;
-	}
 	char *element = base + (int64_t)(first / l->per) * l->extent;
 	size_t at = (size_t)(first % l->per) * l->basic; /* offset in the element, in packed bytes */
 

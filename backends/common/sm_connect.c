@@ -61,23 +61,13 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 #define TRIED_TURNS ((uint64_t)64 << 10) /* limit of what is tried from the heap there: one way, and its sender's only long message */
 #define SLOTS_ROOM ((size_t)2 << 20) /* limit of the rings of a rank's request */
 
-/* True if an op waits for another one itself, not by way of a third. */
-static bool waits_for(const struct be_bind *b, uint32_t op, uint32_t on)
-{
-	const uint32_t *d = b->deps + b->dep_at[op], *end = b->deps + b->dep_at[op + 1];
-
-	while (d < end && *d != on)
-		d++;
-	return d < end;
-}
-
 /* True if this rank sends long messages to the peer of a recv, other than such as are complete before the recv begins. */
 static bool sends_long(const struct sm_bound *s, const struct sm_desc *recv)
 {
 	const struct sm_desc *e = s->head->descs + s->head->ndescs;
 
 	while (e-- > s->head->descs && e->send)
-		if (e->peer == recv->peer && e->bytes > SM_EAGER_MAX && !waits_for(&s->b, recv->op, e->op))
+		if (e->peer == recv->peer && e->bytes > SM_EAGER_MAX && !be_requires(&s->b, recv->op, e->op))
 			return true;
 	return false;
 }

@@ -141,14 +141,6 @@ static bool can_absorb(const struct sm_bound *s, const struct bin_op *recv, cons
 		copy->off[1] + copy->len <= copy->off[0]);
 }
 
-static bool requires_op(const struct be_bind *b, uint32_t op, uint32_t on)
-{
-	for (uint32_t d = b->dep_at[op]; d < b->dep_at[op + 1]; d++)
-		if (b->deps[d] == on)
-			return true;
-	return false;
-}
-
 /* Returns the recv-reduce that absorbs a copy, or BIN_NONE. */
 static uint32_t find_absorber(const struct sm_bound *s, uint32_t copy)
 {
@@ -160,7 +152,7 @@ static uint32_t find_absorber(const struct sm_bound *s, uint32_t copy)
 		if (can_absorb(s, &s->b.ops[succ[i]], &s->b.ops[copy]))
 			by = succ[i];
 	for (uint32_t i = 0; i < x->ndone && by != BIN_NONE; i++)
-		if (succ[i] != by && !requires_op(&s->b, succ[i], by))
+		if (succ[i] != by && !be_requires(&s->b, succ[i], by))
 			by = BIN_NONE;
 	return x->nstarted ? BIN_NONE : by;
 }

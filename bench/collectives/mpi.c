@@ -136,8 +136,7 @@ int main(int argc, char **argv)
 		{ .name = "ordinary", .kind = ORDINARY, MEMORY, REQUESTS },
 	};
 	static const struct side moved[] = { { .name = "moved", .kind = ORDINARY, MEMORY, REQUESTS } };
-	const struct side *sides = own;
-	unsigned n = 2;
+	const struct side *sides;
 	struct rank r = { 0 };
 	int rc;
 
@@ -147,13 +146,8 @@ int main(int argc, char **argv)
 	if (rank_attach(&r, argc, argv) || r.size != r.group->size)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	bench_pin((unsigned)r.rank);
-	if (!strcmp(argv[1], "served")) {
-		sides = served;
-	} else if (!strcmp(argv[1], "moved")) {
-		sides = moved;
-		n = 1;
-	}
-	rc = rank_main(&r, sides, n);
+	sides = !strcmp(argv[1], "served") ? served : !strcmp(argv[1], "moved") ? moved : own;
+	rc = rank_main(&r, sides, sides == moved ? 1 : 2);
 	MPI_Finalize();
 	return rc;
 }

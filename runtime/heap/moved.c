@@ -11,6 +11,7 @@
 
 #include "runtime/heap/heap.h"
 #include "util/align.h"
+#include "util/thread.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -236,19 +237,6 @@ static bool is_usual_malloc(void)
 	       mine.dli_fbase == usual.dli_fbase;
 }
 
-static bool start_watcher(struct rt_moved *m)
-{
-	sigset_t none, old;
-	bool ok;
-
-	/* The program's signal handlers run in its own threads. */
-	sigfillset(&none);
-	pthread_sigmask(SIG_SETMASK, &none, &old);
-	ok = !pthread_create(&m->watcher, NULL, watch, m);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return ok;
-}
-
 static void free_moved(struct rt_moved *m)
 {
 	if (m->events >= 0)
@@ -275,7 +263,7 @@ struct rt_moved *rt_moved_new(struct rt_heap *h)
 	m->events = open_faults(UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_PAGEFAULT_FLAG_WP |
 				UFFD_FEATURE_WP_HUGETLBFS_SHMEM);
 	m->ends = eventfd(0, EFD_CLOEXEC);
-	if (m->events < 0 || m->ends < 0 || !start_watcher(m)) {
+	if (m->events < 0 || m->ends < 0 || thread_start(&m->watcher, watch, m)) {
 		free_moved(m);
 		return NULL;
 	}
@@ -367,11 +355,10 @@ static bool move_pages(struct rt_moved *m, const struct zone *z, uintptr_t at, s
 
 	sigfillset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, &old);
-	if (ok && add_pages(faults, at, len) && protect_pages(faults, at, len)) {
+	ok = ok && add_pages(faults, at, len) && protect_pages(faults, at, len);
+	if (ok) {
 		memcpy(place, (void *)at, len);
 		ok = mmap((void *)at, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, m->heap->fd, place - m->heap->base) != MAP_FAILED;
-	} else {
-		ok = false;
 	}
 	if (faults >= 0)
 		close(faults); /* wakes those who wait, and lets them store */
@@ -422,35 +409,36 @@ static struct zone *find_zone(struct rt_moved *m, uintptr_t at, uintptr_t end)
 	return found;
 }
 
-/* Adds a zone for [at, end) and what is around it; for these pages alone if the heap has no room for so many. The caller holds
- * `moving`. */
+/* Adds a zone for [at, end). Returns NULL if the heap has no room. The caller holds `moving`. */
 static struct zone *add_zone(struct rt_moved *m, uintptr_t at, uintptr_t end)
 {
-	struct zone *z = NULL;
+	const size_t len = end - at;
 	uint64_t off;
+	char *block = rt_heap_alloc_scratch(m->heap, len + m->page, &off);
+	struct zone *z = block ? map_zeroed(zone_size(m, len)) : NULL;
 
-	sweep_zones(m);
-	for (uintptr_t around = AROUND;; around = 0) {
-		const uintptr_t lo = at > around ? at - around : 0, hi = UINTPTR_MAX - around > end ? end + around : end;
-		const size_t len = hi - lo;
-		void *block = rt_heap_alloc_scratch(m->heap, len + m->page, &off);
-
-		z = block ? map_zeroed(zone_size(m, len)) : NULL;
-		if (z) {
-			*z = (struct zone){ .at = lo, .len = len, .block = block, .place = (char *)block + (align_up(off, m->page) - off),
-					    .copy = MAP_FAILED };
-			break;
-		}
+	if (!z) {
 		if (block)
 			rt_heap_free(m->heap, block);
-		if (!around)
-			return NULL;
+		return NULL;
 	}
+	*z = (struct zone){ .at = at, .len = len, .block = block, .place = block + (align_up(off, m->page) - off), .copy = MAP_FAILED };
 	pthread_mutex_lock(&m->lock);
 	z->next = m->zones;
 	m->zones = z;
 	pthread_mutex_unlock(&m->lock);
 	return z;
+}
+
+/* Adds a zone for [at, end) and what is around it; for these pages alone if the heap has no room for so many. */
+static struct zone *add_wide_zone(struct rt_moved *m, uintptr_t at, uintptr_t end)
+{
+	const uintptr_t lo = at > AROUND ? at - AROUND : 0, hi = UINTPTR_MAX - AROUND > end ? end + AROUND : end;
+	struct zone *z;
+
+	sweep_zones(m);
+	z = add_zone(m, lo, hi);
+	return z ? z : add_zone(m, at, end);
 }
 
 bool rt_moved_bind(struct rt_moved *m, const void *ptr, size_t len, uint64_t *off)
@@ -467,7 +455,7 @@ bool rt_moved_bind(struct rt_moved *m, const void *ptr, size_t len, uint64_t *of
 	pthread_mutex_lock(&m->moving);
 	z = find_zone(m, at, end);
 	if (!z && is_movable(at, end))
-		z = add_zone(m, at, end);
+		z = add_wide_zone(m, at, end);
 	ok = z && move_missing(m, z, at, end) && rt_heap_bind(m->heap, z->place + (from - z->at), len, off);
 	pthread_mutex_unlock(&m->moving);
 	return ok;
