@@ -21,7 +21,9 @@ for mpi in "${INSTALLED[@]}"; do
 done
 
 # A rank of Open MPI that has a core of its own waits as the library does, and Open MPI's requests move on nevertheless. The
-# statistics then have a time of waiting.
+# statistics then have a time of waiting. Open MPI 5 yields, whatever it is told, where ranks outnumber the slots of the hosts.
+echo localhost slots=3 >"$TMP/slots"
+export OMPI_MCA_orte_default_hostfile=$TMP/slots PRTE_MCA_prte_default_hostfile=$TMP/slots
 for what in bcast-{recv,barrier}; do
 	[ -x "$TMP/progress-openmpi" ] || break
 	if OMPI_MCA_mpi_yield_when_idle=0 serve openmpi 200 3 "$TMP/progress-openmpi" $what &&
