@@ -72,6 +72,9 @@ struct be_bind {
 	 * elements replace those of b as operand; user is false then. NULL if the bound operation is not defined for the type. */
 	void (*reduce_packed)(void *arg, const char *a, const char *operand, char *b, uint64_t b_first, size_t n, bool with);
 	void *reduce_arg;
+	/* Of a built-in operation: out[i] = a[i] op b[i] for n basic elements at multiples of 8 bytes. NULL if elements have gaps, or must
+	 * be aligned to more than that. */
+	void (*combine)(const void *a, const void *b, void *out, size_t n);
 	size_t whole; /* reductions get multiples of this number of basic elements, because they need that many together */
 	/* enum bin_armw: operation of an interface that does to each element what reduce does; 0 if there is none */
 	unsigned armw;

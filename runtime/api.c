@@ -365,16 +365,23 @@ static size_t poll_all(size_t n, const MPIX_Sched_request *reqs, size_t *done, s
 	return active;
 }
 
+/* Waits for a request on which a communication core makes progress. */
+static __attribute__((noinline)) int wait_for_core(MPIX_Sched_request req)
+{
+	int index;
+
+	return MPIX_Sched_waitany(1, &req, &index);
+}
+
 int MPIX_Sched_wait(MPIX_Sched_request req)
 {
 	struct rt_wait w;
-	int index;
 
 	if (!is_active(req))
 		return MPIX_SCHED_SUCCESS;
 	/* The communication core does most of the work, so it suffices to be woken at the end. */
 	if (has_comm_core(req))
-		return MPIX_Sched_waitany(1, &req, &index);
+		return wait_for_core(req);
 	/* This thread polls all the time, so it keeps the turn until the request is complete. */
 	hold_request(req);
 	rt_wait_begin(&w, req, true);

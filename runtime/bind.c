@@ -531,6 +531,12 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 	return err ? err : prepare_reduce(req, bind);
 }
 
+/* Returns the kernel of a reduction that can take operands where they are; otherwise NULL. */
+static rt_kernel *combine_of(const struct rt_reduce *r)
+{
+	return r->layout->contiguous && r->layout->basic % _Alignof(max_align_t) ? r->kernel : NULL;
+}
+
 static int make_bound(struct mpix_sched_request *req, struct be_handle *handle)
 {
 	const struct be_bind b = { .group = req->group,
@@ -547,6 +553,7 @@ static int make_bound(struct mpix_sched_request *req, struct be_handle *handle)
 						    req->reduce.kernel ? reduce_packed_kernel :
 									 NULL,
 				   .reduce_arg = req->op ? (void *)req : &req->reduce,
+				   .combine = req->op ? NULL : combine_of(&req->reduce),
 				   .whole = req->op ? req->type->layout.per : 1,
 				   .armw = req->armw,
 				   .user = req->op != NULL,
@@ -571,6 +578,7 @@ static int make_view(struct mpix_sched_request *req, uint32_t rank, struct be_bo
 				      .reduce = reduce_kernel,
 				      .reduce_packed = reduce_packed_kernel,
 				      .reduce_arg = &req->plain,
+				      .combine = combine_of(&req->plain),
 				      .whole = 1,
 				      .helped = true,
 				      .request = req->id };

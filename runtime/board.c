@@ -135,7 +135,7 @@ int rt_board_collect(struct rt_board *b, uint64_t seq, size_t size, void *out, u
 			else if (patience_over(&p, awaits_here(b, r, seq) ? 0 : spins ? OWN_CORE_NS : PATIENCE_NS))
 				sleep_for_round(b, seq);
 			else
-				patience_yield(&p);
+				patience_yield(&p, clock_now_ns());
 		}
 		memcpy((char *)out + r * size, theirs->data, size);
 	}

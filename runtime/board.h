@@ -52,12 +52,14 @@ struct rt_slot { /* written by its rank only, except hub and the fields of the b
 	uint32_t home; /* with several nodes: node of the rank */
 	struct rt_hub hub;
 	_Atomic uint32_t node; /* NUMA node on which the rank last ran, for ranks that help each other */
-	_Atomic uint32_t waits; /* the rank waits for a request, and lets other ranks run on its CPU */
 	_Atomic uint32_t taken; /* number of the rank's binds from stocks */
 	_Atomic uint32_t cpu; /* 1 + the CPU on which the rank last posted a record or began to wait; 0: not known, or on another node */
 	/* Used by the bridge of this node (mirror.c): */
 	uint32_t forwarded; /* events of the rank that were forwarded to the other nodes (bits) */
 	uint64_t sent[2]; /* numbers of the records that were forwarded, by parity */
+	/* The rank waits for a request, and lets other ranks run on its CPU. In a line of its own: it changes twice in each wait, and while
+	 * they wait all ranks look at `cpu`, but only those on the same CPU at this. */
+	_Alignas(64) _Atomic uint32_t waits;
 };
 
 enum rt_death { RT_DIED = 1, RT_UNREACHABLE /* its node cannot be reached */ };

@@ -118,9 +118,15 @@ static enum MPIX_Sched_way call_energy_fn(const struct rt_wait *w)
 
 /* ---- waiting ---- */
 
+/* True if the application chooses how to wait. */
+static bool chooses(const struct rt_wait *w)
+{
+	return atomic_load_explicit(&w->ctx->chooses, memory_order_relaxed);
+}
+
 static enum MPIX_Sched_way choose_way(const struct rt_wait *w)
 {
-	if (atomic_load_explicit(&w->ctx->chooses, memory_order_relaxed))
+	if (chooses(w))
 		return call_energy_fn(w);
 	if (w->policy <= RT_YIELD)
 		return w->policy == RT_SPIN ? MPIX_SCHED_SPIN : MPIX_SCHED_YIELD;
@@ -173,35 +179,35 @@ static bool has_no_patience(const struct rt_wait *w)
 }
 
 /* Yields the CPU. Prepares to sleep instead if other ranks need the CPU, and yields let nobody run. */
-static void yield_or_arm(struct rt_wait *w)
+static void yield_or_arm(struct rt_wait *w, uint64_t now)
 {
 	if (w->armed || !is_crowded(w) || !has_no_patience(w)) {
-		patience_yield(&w->patience);
+		patience_yield(&w->patience, now);
 		return;
 	}
 	arm_wait(w);
-	if (w->awake || atomic_load_explicit(&w->ctx->chooses, memory_order_relaxed))
-		w->alarm = clock_now_ns() + NAP_NS;
+	if (w->awake || chooses(w))
+		w->alarm = now + NAP_NS;
 }
 
 /* Spins, yields, or prepares to sleep, as `way` says. */
-static void go_on(struct rt_wait *w, enum MPIX_Sched_way way)
+static void go_on(struct rt_wait *w, enum MPIX_Sched_way way, uint64_t now)
 {
 	if (way == MPIX_SCHED_SPIN)
 		spin_more(w, RT_CHECK_SPINS);
 	else if (way == MPIX_SCHED_BLOCK && !w->awake)
 		arm_wait(w);
 	else
-		yield_or_arm(w);
+		yield_or_arm(w, now);
 }
 
 enum rt_due rt_wait_on(struct rt_wait *w)
 {
 	enum rt_due due = w->spun >= w->next_check ? RT_CHECK : RT_AGAIN;
+	uint64_t now = 0;
 
 	if (!rt_wait_spins(w)) {
-		const uint64_t now = clock_now_ns();
-
+		now = clock_now_ns();
 		if (!w->began) {
 			w->began = w->checked = now;
 			w->patience = (struct patience){ 0 };
@@ -227,7 +233,7 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 	else if (w->armed && !w->partly)
 		return RT_SLEEP;
 	else
-		go_on(w, w->armed ? MPIX_SCHED_YIELD : choose_way(w));
+		go_on(w, w->armed ? MPIX_SCHED_YIELD : choose_way(w), now);
 	w->partly = false;
 	return due;
 }
@@ -271,7 +277,9 @@ void rt_wait_sleep(struct rt_wait *w)
 void rt_wait_over(struct rt_wait *w)
 {
 	struct mpix_sched_request *req = w->req;
-	uint64_t ns = w->began ? clock_now_ns() - w->began : 0, wakes = (uint64_t)w->sleeps * RT_WAKE_NS;
+	/* others need no time, which costs as much as a line of another rank */
+	const bool timed = w->began && (w->policy == RT_LEARN || chooses(w));
+	uint64_t ns = timed ? clock_now_ns() - w->began : 0, wakes = (uint64_t)w->sleeps * RT_WAKE_NS;
 
 	if (w->armed)
 		disarm_wait(w);

@@ -24,10 +24,9 @@ struct patience {
 	uint64_t since, last; /* time since when yields have let nobody run, and of the last yield, ns; 0: none yet */
 };
 
-static inline void patience_yield(struct patience *p)
+/* Yields the CPU. begin: the time now, ns */
+static inline void patience_yield(struct patience *p, uint64_t begin)
 {
-	const uint64_t begin = clock_now_ns();
-
 	sched_yield();
 	p->last = clock_now_ns();
 	if (!p->since || p->last - begin > PATIENCE_SWITCH_NS)

@@ -147,7 +147,7 @@ static inline uint32_t release_successors(struct dispatcher *e, uint32_t from, u
 
 /* Issues the ready ops of class `c` from index `head` to `tail`. Both indices stay in registers, because peers wait for the
  * store of the first op. */
-static inline int issue_ready(struct dispatcher *e, unsigned c, uint32_t head, uint32_t tail)
+static inline __attribute__((always_inline)) int issue_ready(struct dispatcher *e, unsigned c, uint32_t head, uint32_t tail)
 {
 	struct dispatch_queue *q = &e->st->of[c];
 	int rc = 0;

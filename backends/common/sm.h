@@ -141,6 +141,7 @@ struct sm_msg {
 	uint64_t *known;
 	uint32_t peer, op;
 	const char *operand; /* recv-reduce: source of the copy that it absorbs, or NULL */
+	char *into; /* recv-reduce: address of what be_bind.combine updates; NULL: be_bind.reduce_packed does it */
 	uint64_t ahead; /* recv-reduce: last epoch in which the one that it continues has reduced its bytes as well */
 	uint32_t next; /* recv-reduce: 1 + the one that continues it, see link_reductions; 0: none */
 	uint32_t slots; /* staged: number of slots of the ring */
@@ -185,8 +186,7 @@ struct sm_bound {
 	uint32_t generation; /* value of sh->generation when b.buffers were looked up */
 	bool starts; /* true in a start of a rank whose peers do not help it */
 	bool learns; /* true while messages try their ways */
-	/* While it learns: when all others had started this epoch, or 0; the times of epochs by the ring [0] and by pull [1], the shortest
-	 * first, ns; and the number of these */
+	/* While it learns: when all others had started this epoch, or 0; times of epochs by the ring [0] and by pull [1], in order, ns */
 	uint64_t since, took[2][SM_TIMES];
 	uint8_t ntook[2];
 };

@@ -209,6 +209,7 @@ void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 		return;
 	p = locate(s, &s->b.ops[op], buffers, &m->now->location);
 	m->mine = m->reduces ? NULL : p;
+	m->into = m->reduces && s->b.combine ? p : NULL;
 	if (copy)
 		m->operand = locate(s, &s->b.ops[copy - 1], buffers, &m->now->operand);
 	if (m->mode == SM_LOAN && bin_sends(s->b.ops[op].kind))

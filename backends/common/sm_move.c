@@ -12,6 +12,15 @@
 
 #define CMA_MAX ((size_t)1 << 30) /* bytes per call, below the kernel's limit */
 
+/* The data of many collectives is one number, which takes no call. */
+static inline void copy_bytes(char *to, const char *from, size_t n)
+{
+	if (n == 8)
+		memcpy(to, from, 8);
+	else
+		memcpy(to, from, n);
+}
+
 /* Packs bytes of this rank's message, from offset `skip` on, into `out`. */
 static inline void pack_message(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes,
 				char *out)
@@ -20,7 +29,7 @@ static inline void pack_message(const struct sm_bound *s, const struct sm_msg *m
 	size_t basic = s->b.layout->basic;
 
 	if (m->mine)
-		memcpy(out, m->mine + skip, bytes);
+		copy_bytes(out, m->mine + skip, bytes);
 	else
 		be_pack(s->b.layout, s->b.buffers[o->buf[0]].ptr, o->off[0] + skip / basic, bytes / basic, out);
 }
@@ -42,7 +51,7 @@ static void reduce_message(const struct sm_bound *s, const struct sm_msg *m, uin
 		skip = 0;
 		bytes = m->bytes;
 	}
-	if (bytes < m->bytes) { /* without divisions a reduction of 8 bytes takes 0.96 of the time */
+	if (bytes < m->bytes) {
 		first += skip / basic;
 		n = bytes / basic;
 	}
@@ -57,7 +66,9 @@ static inline void unpack_message(const struct sm_bound *s, const struct sm_msg 
 	size_t basic = s->b.layout->basic;
 
 	if (m->mine)
-		memcpy(m->mine + skip, in, bytes);
+		copy_bytes(m->mine + skip, in, bytes);
+	else if (m->into && bytes == m->bytes)
+		s->b.combine(in, m->operand ? m->operand : m->into, m->into, s->b.ops[m->op].len);
 	else if (m->reduces)
 		reduce_message(s, m, skip, bytes, in);
 	else
