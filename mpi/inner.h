@@ -116,10 +116,10 @@ struct gm_request {
 	enum gm_coll coll;
 	struct gm_once *once; /* NULL for a persistent request; else req is NULL, and this is the call */
 	bool active; /* started, and not yet tested or waited for; belongs to the thread that uses the request */
+	struct gm_record *record; /* statistics of its schedule; NULL if none are kept */
 	struct gm_stage stage[2];
 	MPI_Op op; /* operation that MPI_Reduce_local applies; MPI_OP_NULL if the library's own does */
 	MPI_Datatype type; /* its duplicate of the datatype; MPI_DATATYPE_NULL if op is null */
-	struct gm_record *record; /* statistics of its schedule; NULL if none are kept */
 	struct gm_request *next; /* in the list of active requests that the user has freed */
 	uint64_t started; /* ns, while statistics are kept */
 };

@@ -25,38 +25,58 @@ static void count(_Atomic uint64_t *counter, uint64_t by)
 	atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
 }
 
-int gm_start(struct gm_request *r)
+static bool is_staged(const struct gm_request *r)
 {
-	const uint64_t begin = r->record ? gm_now_ns() : 0;
-	int err = r->active ? MPI_ERR_REQUEST : MPI_SUCCESS;
+	return r->stage[GM_SEND].mem || r->stage[GM_RECV].mem;
+}
+
+/* Packs or unpacks the sides that are staged. */
+static __attribute__((noinline)) int move_staged(struct gm_request *r, int (*move)(const struct gm_stage *s))
+{
+	int err = MPI_SUCCESS;
 
 	for (int side = GM_SEND; side <= GM_RECV && !err; side++)
 		if (r->stage[side].mem)
-			err = gm_stage_pack(&r->stage[side]);
+			err = move(&r->stage[side]);
+	return err;
+}
+
+static inline int start(struct gm_request *r)
+{
+	int err = r->active ? MPI_ERR_REQUEST : is_staged(r) ? move_staged(r, gm_stage_pack) : MPI_SUCCESS;
+
 	if (err)
 		return err;
 	if (gm_lib.start(r->req))
 		return MPI_ERR_OTHER;
 	r->active = true;
 	gm_helper_started();
-	if (r->record) {
-		r->started = gm_now_ns();
-		count(&r->record->starts, 1);
-		count(&r->record->start_ns, r->started - begin);
-	}
 	return MPI_SUCCESS;
+}
+
+static __attribute__((noinline)) int start_counted(struct gm_request *r)
+{
+	const uint64_t begin = gm_now_ns();
+	int err = start(r);
+
+	if (err)
+		return err;
+	r->started = gm_now_ns();
+	count(&r->record->starts, 1);
+	count(&r->record->start_ns, r->started - begin);
+	return MPI_SUCCESS;
+}
+
+int gm_start(struct gm_request *r)
+{
+	return r->record ? start_counted(r) : start(r);
 }
 
 /* Ends an epoch, whose result was `rc` of the library. */
 static int finish(struct gm_request *r, int rc)
 {
-	int err = rc ? MPI_ERR_OTHER : MPI_SUCCESS;
-
 	r->active = false;
-	for (int side = GM_SEND; side <= GM_RECV && !err; side++)
-		if (r->stage[side].mem)
-			err = gm_stage_unpack(&r->stage[side]);
-	return err;
+	return rc ? MPI_ERR_OTHER : is_staged(r) ? move_staged(r, gm_stage_unpack) : MPI_SUCCESS;
 }
 
 int gm_test(struct gm_request *r, bool *flag)
@@ -77,22 +97,23 @@ int gm_test(struct gm_request *r, bool *flag)
 	return finish(r, rc);
 }
 
+static __attribute__((noinline)) int wait_counted(struct gm_request *r)
+{
+	const uint64_t begin = gm_now_ns();
+	int rc = gm_lib.wait(r->req);
+
+	count(&r->record->wait_ns, gm_now_ns() - begin);
+	count(&r->record->apart_ns, begin - r->started);
+	return finish(r, rc);
+}
+
 int gm_wait(struct gm_request *r)
 {
-	uint64_t begin;
-	int rc;
-
 	if (!r->active)
 		return MPI_SUCCESS;
 	if (r->once)
 		return gm_once_wait(r);
-	if (!r->record)
-		return finish(r, gm_lib.wait(r->req));
-	begin = gm_now_ns();
-	rc = gm_lib.wait(r->req);
-	count(&r->record->wait_ns, gm_now_ns() - begin);
-	count(&r->record->apart_ns, begin - r->started);
-	return finish(r, rc);
+	return r->record ? wait_counted(r) : finish(r, gm_lib.wait(r->req));
 }
 
 void gm_wait_until(int (*done)(void *arg), void *arg)

@@ -86,7 +86,7 @@ static void note_alarm(struct rt_wait *w, const struct mpix_sched_request *req)
 static void ring_own(const struct mpix_sched_request *req)
 {
 	if (!__libc_single_threaded || req->helped)
-		be_ring(group_bells(req->group, req->group->rank));
+		be_ring(req->bells);
 }
 
 /* Makes progress on those ops of a request that the rank's own threads carry out. Returns false if somebody else holds the

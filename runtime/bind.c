@@ -566,6 +566,7 @@ static int make_bound(struct mpix_sched_request *req, struct be_handle *handle)
 	int err = req->be->make(&b, &req->bound, handle);
 
 	req->turn = err ? NULL : req->bound->turn;
+	req->bells = group_bells(req->group, req->group->rank);
 	return err;
 }
 

@@ -43,6 +43,7 @@ struct mpix_sched_request {
 	/* A thread that is about to sleep in its wait for the request holds the turn, and will look at the request once more. So other
 	 * threads of the rank may sleep although they could not take the turn. */
 	_Atomic bool watched_by_holder;
+	const struct be_bells *bells; /* of this rank */
 	struct mpix_sched *sched;
 	const struct mpix_sched_type *type;
 	struct mpix_sched_type *given; /* type, if the caller passed a datatype; else NULL. Holds a reference */

@@ -117,12 +117,12 @@ static void let_go(struct gm_handle *h)
 	OBJ_RELEASE(h);
 }
 
-/* Once it is complete, another thread may start it again or free it. */
-static void complete(struct gm_handle *h, int err)
+/* Once it is complete, another thread may start it again or free it. awaited: some thread may wait for it in Open MPI */
+static void complete(struct gm_handle *h, int err, bool awaited)
 {
 	h->base.super.req_status.MPI_ERROR = err;
 	atomic_thread_fence(memory_order_release);
-	ompi_request_complete(&h->base.super, true);
+	ompi_request_complete(&h->base.super, awaited);
 	let_go(h);
 }
 
@@ -150,7 +150,7 @@ static int progress(void)
 			before->next = next;
 		else
 			atomic_store_explicit(&active, next, memory_order_relaxed);
-		complete(h, err);
+		complete(h, err, true);
 		n++;
 	}
 	atomic_store_explicit(&turn, false, memory_order_release);
@@ -167,7 +167,7 @@ static void wait_alone(ompi_request_t *request)
 	if (!h || request != &h->base.super || opal_using_threads() || opal_progress_yield_when_idle)
 		return;
 	atomic_store_explicit(&started, h->next, memory_order_relaxed);
-	complete(h, gm_wait(h->request));
+	complete(h, gm_wait(h->request), false);
 }
 
 static int wait_one(ompi_request_t **request, ompi_status_public_t *status)
@@ -204,17 +204,20 @@ static void activate(struct gm_handle *h)
 	put_started(h);
 }
 
+static __attribute__((noinline, cold)) int cannot_start(const struct gm_handle *h, int err)
+{
+	PMPI_Comm_call_errhandler(h->base.super.req_mpi_object.comm, err);
+	return err;
+}
+
 static int start_one(struct gm_handle *h)
 {
-	ompi_request_t *base = &h->base.super;
 	int err = MPI_ERR_REQUEST;
 
-	if (base->req_state == OMPI_REQUEST_INACTIVE && is_alive(h))
+	if (h->base.super.req_state == OMPI_REQUEST_INACTIVE && is_alive(h))
 		err = gm_start(h->request);
-	if (err) {
-		PMPI_Comm_call_errhandler(base->req_mpi_object.comm, err);
-		return err;
-	}
+	if (err)
+		return cannot_start(h, err);
 	activate(h);
 	return MPI_SUCCESS;
 }
