@@ -8,7 +8,7 @@
 #   RANKS                numbers of ranks; MPICH takes part if ranks do not share cores
 #   WHO                  limit ours served mpich openmpi: who takes part
 #   SETTINGS             labels of the settings of MPI libraries that take part, such as default; empty: all
-#   ITERS, TURNS         iterations of a turn, of short collectives, and turns of each side
+#   ITERS, TURNS         iterations of a turn, of short collectives, and turns of each side in a heat; the final has twice as many
 #   MEMORY               MiB of buffers that all sides together may have
 #   SECONDS_EACH         seconds for a number of ranks; what is left then is not measured
 #   OUT                  directory
@@ -99,7 +99,10 @@ commas() { echo "$*" | tr " " ,; }
 
 mkdir -p "$OUT" || exit 1
 txt=$OUT/collectives.txt status=0
-{ echo "# $(machine)" && echo "# runs: medians of $TURNS turns of $ITERS iterations (fewer of long ones), all sides in turn"; } | tee "$TMP/head"
+{
+	echo "# $(machine)"
+	echo "# runs: medians of $((2 * TURNS)) turns of $ITERS iterations (fewer of long ones), all sides in turn; limit and peer chosen in $TURNS"
+} | tee "$TMP/head"
 for n in $RANKS; do
 	cp "$TMP/head" "$TMP/raw"
 	# shellcheck disable=SC2086

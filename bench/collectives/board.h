@@ -15,7 +15,7 @@
 #define GROUPS_MAX 24
 #define SIDES_MAX 8 /* most sides of a group: ways in which its program carries out collectives */
 #define ITERATIONS_MAX 4096 /* most iterations of a command */
-#define INITS 5
+#define INITS 9
 
 /* Returns the time, in units that the driver finds out. Loads that stand before it are complete. */
 static inline uint64_t board_ticks(void)

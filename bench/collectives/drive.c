@@ -5,8 +5,13 @@
  * allreduce.persistent, a collective and a side), and the shell command that starts its ranks. The command gets two more arguments,
  * a path and a number. collectives.sh has the commands, and makes tables of the output:
  *
+ *	heat RANKS COLLECTIVE BYTES ROLE LABEL SIDE MEDIAN LOW HIGH START INIT FIRST
  *	cell RANKS COLLECTIVE BYTES ROLE LABEL SIDE MEDIAN LOW HIGH START INIT FIRST
  *	none RANKS COLLECTIVE BYTES ROLE LABEL SIDE REASON...
+ *
+ * Of the sides whose role is limit or peer only the fastest is compared with the others. The least of many medians is too small,
+ * because each is off by chance, so the choice and the comparison are measured apart: these sides run heats, and the fastest of
+ * each role enters the final, the lines `cell`, with all sides of other roles. Where a role has one side, there are no heats.
  *
  * Times are in us, "-" if there is none: the median of all iterations and the 10th and 90th percentile; the median of the calls of
  * start and of init after the first; the first init. The slowest rank counts. An iteration lasts from the common start until the last
@@ -26,6 +31,7 @@
 
 #define LIMIT_NS 60000000000u /* for a command, and for the start of a group */
 #define TURNS_MAX 16
+#define FINAL 2 /* turns of the final for each of the heats */
 #define LEAD_NS 600 /* until all ranks have left the barrier */
 
 struct group {
@@ -282,14 +288,14 @@ static void bind_entrant(struct entrant *e, enum what what, size_t bytes)
 		e->inits[i] = most_us(g->init[0], INITS, i);
 }
 
-static void print_entrant(struct entrant *e, enum what what, size_t bytes)
+static void print_entrant(const char *line, struct entrant *e, enum what what, size_t bytes)
 {
 	struct bench_stats s;
 
 	if (e->out || !e->n)
 		return;
 	s = bench_stats(e->us, e->n);
-	printf("cell %d %s %zu %s %s %s %.4g %.4g %.4g", d.ranks, what_names[what], bytes, e->g->role, e->g->label, name_of(e),
+	printf("%s %d %s %zu %s %s %s %.4g %.4g %.4g", line, d.ranks, what_names[what], bytes, e->g->role, e->g->label, name_of(e),
 	       s.median, s.low, s.high);
 	if (e->nstarts)
 		printf(" %.4g", bench_stats(e->starts, e->nstarts).median);
@@ -324,38 +330,75 @@ static bool takes_part(const struct entrant *e, enum what what)
 	return !strcmp(e->g->only, "all") || strstr(list, word);
 }
 
-/* Measures a cell by n sides, which take turns. */
-static void measure_some(struct entrant *const *some, unsigned n, enum what what, size_t bytes)
+/* Lets n sides take turns in a cell, and prints their times. line: the first word of the lines */
+static void run_together(const char *line, struct entrant *const *some, unsigned n, unsigned turns, enum what what, size_t bytes)
 {
 	for (unsigned i = 0; i < n; i++) {
 		some[i]->out = false;
 		some[i]->n = some[i]->nstarts = 0;
 		bind_entrant(some[i], what, bytes);
 	}
-	for (unsigned t = 0; t < d.turns; t++)
+	for (unsigned t = 0; t < turns; t++)
 		for (unsigned i = 0; i < n; i++)
 			take_turn(some[i], what, bytes);
 	for (unsigned i = 0; i < n; i++) {
-		print_entrant(some[i], what, bytes);
+		print_entrant(line, some[i], what, bytes);
 		some[i]->out = !some[i]->bound;
 		give(some[i], what, bytes, RELEASE);
 	}
 }
 
-/* Measures a cell. If the buffers of all sides do not fit into memory together, each side takes all its turns at once. */
-static void measure(struct entrant *all, unsigned nall, enum what what, size_t bytes)
+/* Does the same. If the buffers of all sides do not fit into memory together, each side takes all its turns at once. */
+static void run(const char *line, struct entrant *const *some, unsigned n, unsigned turns, enum what what, size_t bytes)
+{
+	if (n * memory_of(what, bytes) <= d.memory)
+		run_together(line, some, n, turns, what, bytes);
+	else
+		for (unsigned i = 0; i < n; i++)
+			run_together(line, some + i, 1, turns, what, bytes);
+}
+
+static double median_of(struct entrant *e)
+{
+	return e->out || !e->n ? 1e30 : bench_stats(e->us, e->n).median;
+}
+
+/* Puts those of n sides into `final` that have a role, or if they run heats, the fastest of them. Returns their number. */
+static unsigned qualify(struct entrant *const *from, unsigned n, const char *role, bool heats, struct entrant **final, enum what what,
+			size_t bytes)
 {
 	struct entrant *some[GROUPS_MAX * SIDES_MAX];
-	unsigned n = 0;
+	unsigned k = 0, first = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (!strcmp(from[i]->g->role, role))
+			some[k++] = from[i];
+	if (heats && k > 1) {
+		run("heat", some, k, d.turns, what, bytes);
+		for (unsigned i = 1; i < k; i++)
+			first = median_of(some[i]) < median_of(some[first]) ? i : first;
+		k = 1;
+	}
+	memcpy(final, some + first, k * sizeof *final);
+	return k;
+}
+
+/* Measures a cell. */
+static void measure(struct entrant *all, unsigned nall, enum what what, size_t bytes)
+{
+	static const struct {
+		const char *name;
+		bool heats;
+	} roles[] = { { "limit", true }, { "peer", true }, { "ours", false }, { "served", false } };
+	struct entrant *some[GROUPS_MAX * SIDES_MAX], *final[GROUPS_MAX * SIDES_MAX];
+	unsigned n = 0, k = 0;
 
 	for (unsigned i = 0; i < nall; i++)
 		if (takes_part(&all[i], what))
 			some[n++] = &all[i];
-	if (n * memory_of(what, bytes) <= d.memory)
-		measure_some(some, n, what, bytes);
-	else
-		for (unsigned i = 0; i < n; i++)
-			measure_some(some + i, 1, what, bytes);
+	for (unsigned r = 0; r < sizeof roles / sizeof *roles; r++)
+		k += qualify(some, n, roles[r].name, roles[r].heats, final + k, what, bytes);
+	run("cell", final, k, FINAL * d.turns, what, bytes);
 	fflush(stdout);
 }
 
@@ -370,7 +413,7 @@ static const char usage[] = "usage: drive [OPTION ...] BOARD <GROUPS\n"
 			    "  -c NAME,...     collectives (all)\n"
 			    "  -s BYTES,...    bytes of a block (8,1024,65536,1048576,16777216)\n"
 			    "  -i ITERATIONS   of a turn, for short collectives; long ones have fewer (300)\n"
-			    "  -t TURNS        of each side (5)\n"
+			    "  -t TURNS        of each side in a heat; twice as many in the final (5)\n"
 			    "  -m MIB          memory that all groups together may use (4096)\n"
 			    "  -l SECONDS      after which no cell begins (3600)\n";
 
@@ -491,7 +534,7 @@ static void calibrate(void)
 static struct entrant *enter(unsigned *n)
 {
 	struct entrant *all = calloc((size_t)GROUPS_MAX * SIDES_MAX, sizeof *all);
-	const size_t most = (size_t)d.turns * ITERATIONS_MAX;
+	const size_t most = (size_t)FINAL * d.turns * ITERATIONS_MAX;
 
 	*n = 0;
 	for (unsigned i = 0; all && i < d.ngroups; i++)

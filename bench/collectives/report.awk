@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Makes tables of the output of drive (drive.c) for one number of ranks, and a text for plot in the file `picture`.
-# Limit and peer are the fastest of their sides in a cell. Cells that miss a bar (bench/README.md) are marked with its number.
+# Limit and peer are those that have come to the final of a cell; heats have lines of their own. Cells that miss a bar (bench/README.md)
+# are marked with its number.
 
 BEGIN { CONVFMT = "%.6g"; OFMT = "%.4g" }
 /^# machine: / { machine = substr($0, 3) }
