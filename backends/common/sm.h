@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages between ranks that share memory. The shm backend sends all its messages so, other backends those within a node. sm_run.c
  * has the operations on a request, sm_ops.c runs the ops of one rank alone, sm_publish.c tells the other ranks of the messages,
- * sm_connect.c finds the two ends of each, and sm_move.c moves them.
+ * sm_connect.c finds the two ends of each, sm_move.c moves them, and sm_learn.c tries in which way they are faster.
  *
  * Each rank has one block (struct sm_head) per request in its heap. The rank publishes its messages there, so that the two ends of a
  * channel find each other at bind time. The block also holds the words that peers write:
@@ -18,7 +18,7 @@
  *            reduce once it begins itself.
  *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's bytes, and
  *            where two copies take less time than one (choose_mode).
- *   learned  Pull or staged: both are tried in the first epochs, and the receiver then chooses the faster one.
+ *   learned  Pull or staged: both are tried in the first epochs, and again later, and the receiver then chooses the faster one.
  *   multicast, eager or staged: sends of the same bytes to several ranks share slots, which are in the sender's block or heap. The
  *            sender copies once, when all receivers have made room. A ring that is shared holds the whole message, so that no
  *            receiver waits until another has read.
@@ -42,6 +42,7 @@
 
 #include "backends/common/copyq.h"
 #include "backends/common/dispatch.h"
+#include "backends/common/sm_learn.h"
 #include "backends/common/sm_words.h"
 #include "format/check.h"
 #include "util/align.h"
@@ -54,7 +55,6 @@
 /* Bytes of a chunk: of a staged slot, and of what an end of a pull copies at a time */
 #define SM_CHUNK_MIN 8192u
 #define SM_CHUNK 32768u
-#define SM_TIMES 7u /* epochs that are measured for each way of a message that tries two */
 #define SM_RING 4u /* number of slots of a staged message's ring, unless it is to be deeper */
 
 /* Returns the bytes of a slot in the ring of a staged message. chunk: bytes of its chunks */
@@ -185,10 +185,7 @@ struct sm_bound {
 	bool view; /* true if this process is not the rank's */
 	uint32_t generation; /* value of sh->generation when b.buffers were looked up */
 	bool starts; /* true in a start of a rank whose peers do not help it */
-	bool learns; /* true while messages try their ways */
-	/* While it learns: when all others had started this epoch, or 0; times of epochs by the ring [0] and by pull [1], in order, ns */
-	uint64_t since, took[2][SM_TIMES];
-	uint8_t ntook[2];
+	struct sm_learn learn;
 };
 
 /* True if an op is a message that travels through shared memory. */
@@ -225,8 +222,6 @@ static inline struct sm_partner *sm_partners(const struct sm_bound *s)
 
 /* The functions that carry out the messages of each mode. */
 extern const struct dispatch_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
-/* Makes progress as sm_progress does, in epochs in which messages try their ways. */
-int sm_progress_trial(struct sm_bound *s, unsigned who);
 /* Returns the word that must reach the value *least before an issued op can continue, or NULL if there is no single such word. */
 const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t *least);
 /* Returns what an issued message waits for, in words. */

@@ -235,7 +235,8 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	struct sm_head *receiver = mine->send ? s->peers[mine->peer] : s->head;
 
 	m->mode = m->way = mine->bytes > SM_EAGER_MAX ? recv->mode : eager_mode(send);
-	s->learns |= m->mode == SM_LEARNED;
+	if (m->mode == SM_LEARNED)
+		s->learn.again = 0;
 	m->direct = recv->direct;
 	m->two_way = recv->two_way;
 	m->heap = receiver->shared && send->source == SM_HEAP;

@@ -740,37 +740,7 @@ static int recv_pull(struct dispatcher *e, void *what)
 	return end_pull(s, m);
 }
 
-/* ---- learned ----
- *
- * In the first epochs the message travels in both ways in turn, and each rank measures how long it takes to complete its epoch, from
- * when all ranks that it exchanges such messages with have started. A message is as slow as the slower of its ends, so the sender
- * tells the receiver what it has measured. Messages of two ranks to each other thus go the same way.
- *
- * The epoch after the trials is by pull. When its bytes are announced, the receiver publishes its choice, and the sender sees that
- * because the send completes only when the receiver says so. */
-
-#define TRIALS (2 * SM_TIMES + 1) /* the first epoch, in which memory is touched for the first time, does not count; a pull follows */
-/* Messages that take so long that little else counts, and of which there are few, try the ring once, in epoch 3. */
-#define LONG_TRIALS 3u
-#define LONG_BYTES ((uint64_t)4 << 20)
-
-static bool is_long_trial(const struct sm_msg *m)
-{
-	return m->bytes >= LONG_BYTES;
-}
-
-static uint64_t trials_of(const struct sm_msg *m)
-{
-	return is_long_trial(m) ? LONG_TRIALS : TRIALS;
-}
-
-static void find_way(const struct sm_bound *s, struct sm_msg *m)
-{
-	if (s->epoch <= trials_of(m) + 1)
-		m->way = s->epoch & 1 && !(is_long_trial(m) && s->epoch == 1) ? SM_STAGED : SM_PULL;
-	else
-		m->way = m->chosen ? m->chosen : (m->chosen = (uint8_t)atomic_load_explicit(&m->out->way, memory_order_relaxed));
-}
+/* ---- learned (sm_learn.c) ---- */
 
 static int send_learned(struct dispatcher *e, void *what)
 {
@@ -779,88 +749,15 @@ static int send_learned(struct dispatcher *e, void *what)
 	return m->way == SM_PULL ? send_pull(e, what) : send_staged(e, what);
 }
 
-/* Returns the median of the times of epochs by the ring or by pull. */
-static uint64_t median(const struct sm_bound *s, bool way)
-{
-	return s->ntook[way] ? s->took[way][(s->ntook[way] - 1) / 2] : 0;
-}
-
-/* Returns how long an epoch takes in which the message goes a way. */
-static uint64_t trial_cost(const struct sm_bound *s, const struct sm_msg *m, enum sm_mode way)
-{
-	const uint64_t mine = median(s, way == SM_PULL), peers = m->in->took[way == SM_PULL];
-
-	return mine > peers ? mine : peers;
-}
-
-/* The bytes of the epoch after the trials have been announced, and are not read yet. */
-static void choose_way(const struct sm_bound *s, struct sm_msg *m)
-{
-	const uint64_t pull = trial_cost(s, m, SM_PULL), staged = trial_cost(s, m, SM_STAGED);
-
-	/* one epoch of each says less than seven */
-	m->chosen = (is_long_trial(m) ? pull / 5 * 4 : pull) < staged ? SM_PULL : SM_STAGED;
-	/* visible with the `done` of this epoch; pairs with the load in find_way */
-	atomic_store_explicit(&m->out->way, m->chosen, memory_order_relaxed);
-}
-
-/* True if all ranks with which this one exchanges learned messages have started the epoch. */
-static bool all_started(const struct sm_bound *s)
-{
-	for (uint32_t i = 0; i < s->head->ndescs; i++) {
-		const struct sm_msg *m = &s->msgs[s->head->descs[i].op];
-
-		if (m->mode == SM_LEARNED && atomic_load_explicit(m->started, memory_order_relaxed) < s->epoch)
-			return false;
-	}
-	return true;
-}
-
-/* Puts the time of an epoch among those of its way, and tells the receivers. */
-static void record_trial(struct sm_bound *s, uint64_t took)
-{
-	const bool way = !(s->epoch & 1); /* of all that try, as find_way has it */
-	uint64_t *at = &s->took[way][s->ntook[way]++];
-
-	for (; at > s->took[way] && at[-1] > took; at--)
-		*at = at[-1];
-	*at = took;
-	for (uint32_t i = 0; i < s->head->ndescs; i++) {
-		const struct sm_desc *e = &s->head->descs[i];
-		const struct sm_msg *m = &s->msgs[e->op];
-
-		/* visible with the announcement of a later epoch; pairs with the load in recv_learned */
-		if (e->send && m->mode == SM_LEARNED && s->epoch <= trials_of(m))
-			m->in->took[way] = median(s, way);
-	}
-}
-
-int sm_progress_trial(struct sm_bound *s, unsigned who)
-{
-	const uint64_t now = clock_now_ns();
-	int rc;
-
-	if (!s->since && all_started(s))
-		s->since = now;
-	rc = dispatch_progress(&s->dispatcher, who);
-	if (!rc)
-		return 0;
-	if (s->epoch > 1 && s->epoch <= TRIALS)
-		record_trial(s, s->since ? clock_now_ns() - s->since : 0); /* it may be complete before others have started */
-	s->since = 0;
-	s->learns = s->epoch < TRIALS;
-	return rc;
-}
-
 static int recv_learned(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
-	if (s->epoch == trials_of(m) + 1 && !m->chosen) {
+	if (sm_chooses(s, m)) {
 		if (atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
 			return 0;
-		choose_way(s, m);
+		sm_choose(s, m);
 	}
 	return m->way == SM_PULL ? recv_pull(e, m) : recv_staged(e, m);
 }
@@ -911,7 +808,7 @@ static int send_learned_issue(struct dispatcher *e, void *what)
 {
 	struct sm_msg *m = what;
 
-	find_way(sm_of(e), m);
+	sm_find_way(sm_of(e), m);
 	return m->way == SM_PULL ? send_pull_issue(e, m) : send_staged_issue(e, m);
 }
 
@@ -920,7 +817,7 @@ static int recv_learned_issue(struct dispatcher *e, void *what)
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
-	find_way(s, m);
+	sm_find_way(s, m);
 	begin_recv(s, m);
 	return m->leaves ? 0 : recv_learned(e, m);
 }

@@ -104,6 +104,7 @@ int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops, boo
 	s->base.ops = ops;
 	s->b = *b;
 	s->umwaits = group_umwaits(b->group);
+	s->learn.again = UINT64_MAX;
 	s->msgs = (struct sm_msg *)align_up((uintptr_t)s + whole, SM_LINE);
 	s->known = (uint64_t *)(void *)(s->msgs + nops);
 	s->peers = (struct sm_head **)(void *)(s->known + size);
@@ -146,6 +147,8 @@ int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	int rc;
 
 	s->epoch = s->sh->epoch = epoch;
+	if (__builtin_expect(epoch > s->learn.again, 0))
+		sm_begin_trial(s);
 	/* Everything of the previous epoch has been read before this store; pairs with the load in has_credit. */
 	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
 	/* keeps the compiler from moving the load before the store, as in be_ring */
@@ -164,7 +167,7 @@ int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 	const _Atomic uint64_t *word;
 	uint64_t least;
 
-	if (__builtin_expect(s->learns, 0))
+	if (__builtin_expect(s->learn.on, 0))
 		return sm_progress_trial(s, who);
 	/* while several ops are active, there is no single word to watch */
 	for (;; spins--) {

@@ -44,6 +44,10 @@ done
 for s in bcast_linear reduce_binomial scatter_linear; do
 	RANKS=2 soak fine schedules/$s.goal --iters $((STARTS / 15)) --count 1500,5000,8192 --memory private
 done
+# Messages that try two ways try them again after 64 epochs, and after 512.
+for s in alltoall_linear bcast_linear; do
+	RANKS=2 soak again schedules/$s.goal --iters $(few && echo 100 || echo 700) --count 9000,70000 --memory private
+done
 # Sends of the same bytes to three and more ranks share slots.
 for s in bcast_linear allreduce_linear scan_linear; do
 	for kind in $KINDS; do

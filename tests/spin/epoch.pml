@@ -30,7 +30,8 @@
  *      TOPO   TREE (0 -> 1, 0 -> 2) or CHAIN (0 -> 1 -> 2, so that rank 1 relays)
  *      KIND   EAGER, RENDEZVOUS, SHARED, STAGED, LEARNED or LOAN: how a message travels. LOAN: in each epoch the sender
  *             copies as in EAGER, or the receiver as in RENDEZVOUS, as the sender chooses. LEARNED: the first epoch as STAGED, the
- *             second as RENDEZVOUS, the later ones as the receiver chooses in the second, before it says `done`
+ *             second as RENDEZVOUS, the later ones as the receiver chooses in the second, before it says `done`; epochs 4 and 5
+ *             are such a trial again
  *      NC     chunks of a STAGED (3 if not given), SHARED or LEARNED message (2)
  *      MULTICAST EAGER, STAGED, both with TREE: the messages share the slots, which the first send fills
  *      EPOCHS 3 if not given
@@ -60,6 +61,7 @@
  *      RELAXED_HELP   SHARED              helped: may be visible before the chunk's last store
  *      LATE_CHOICE    LEARNED             the receiver chooses after it has said `done`
  *      EPOCH_COUNT    LEARNED             chunks are counted as if all epochs were staged
+ *      STALE_CHOICE   LEARNED             the sender keeps the first choice
  *      NO_RING        STAGED              the send does not look at `consumed`
  *      RELAXED_STORE  EAGER, STAGED, LOAN seq, produced: may be visible before the last payload store
  *      RELAXED_LOAD   EAGER, RENDEZVOUS, STAGED  payload may be read before seq, avail, produced is seen
@@ -150,7 +152,7 @@
 #define DIRECT  (KIND == RENDEZVOUS || KIND == SHARED)
 #define SLOTTED (KIND == EAGER || KIND == LOAN)
 #if KIND == LEARNED && (defined(NO_START) || defined(NO_DONE) || defined(RELAXED_STORE) || defined(RELAXED_LOAD) || defined(RELAXED_DONE)) \
-    || KIND != LEARNED && (defined(LATE_CHOICE) || defined(EPOCH_COUNT)) \
+    || KIND != LEARNED && (defined(LATE_CHOICE) || defined(EPOCH_COUNT) || defined(STALE_CHOICE)) \
     || defined(NO_CREDIT) && DIRECT || defined(ONE_SLOT) && !SLOTTED || defined(NO_DONE) && !DIRECT && KIND != LOAN \
     || defined(NO_RING) && KIND != STAGED || defined(RELAXED_STORE) && DIRECT || defined(RELAXED_LOAD) && (KIND == SHARED || KIND == LOAN) \
     || defined(RELAXED_DONE) && (KIND == EAGER || KIND == SHARED) \
@@ -318,14 +320,15 @@ Message msg[MESSAGES];
 #endif
 
 /* LEARNED: the way of epoch e, where the receiver's choice is loaded from `from`. */
-#define WAY(from)  (e == 1 -> STAGED : (e == 2 -> RENDEZVOUS : (from)))
+#define CHOOSES  (e == 2 || e == 5)
+#define WAY(from)  (e == 1 || e == 4 -> STAGED : (CHOOSES -> RENDEZVOUS : (from)))
 
-/* The receiver chooses in epoch 2. */
+/* The receiver chooses in the second epoch of a trial. */
 inline CHOOSE()
 {
   if
-  :: e == 2 -> chosen = RENDEZVOUS; msg[m].way = chosen
-  :: e == 2 -> chosen = STAGED; msg[m].way = chosen
+  :: CHOOSES -> chosen = RENDEZVOUS; msg[m].way = chosen
+  :: CHOOSES -> chosen = STAGED; msg[m].way = chosen
   :: else
   fi
 }
@@ -372,6 +375,9 @@ proctype send(byte m)
 #elif KIND == LEARNED
   byte staged;                          /* chunks of the staged epochs before */
   byte way;
+#ifdef STALE_CHOICE
+  byte first;
+#endif
 #endif
 
   do
@@ -379,7 +385,15 @@ proctype send(byte m)
     (rank[SRC(m)].started == e && SEND_DEPENDENCIES);
 
 #if KIND == LEARNED
-    way = WAY(msg[m].way);              /* the send of epoch 2 has seen `done`, which follows the choice */
+#ifdef STALE_CHOICE
+    if
+    :: e == 3 -> first = msg[m].way
+    :: else
+    fi;
+    way = WAY(first);
+#else
+    way = WAY(msg[m].way);              /* the send of epoch 2 or 5 has seen `done`, which follows the choice */
+#endif
     if
     :: way == RENDEZVOUS -> msg[m].avail = e; (msg[m].done == e)
     :: else ->

@@ -203,6 +203,9 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   verify $t-learned-NO_CREDIT none $learned -DNO_CREDIT
   verify $t-learned-LATE_CHOICE DEADLOCK $learned -DLATE_CHOICE
   verify $t-learned-EPOCH_COUNT DEADLOCK $learned -DEPOCH_COUNT
+  # A second trial.
+  verify $t-learned-again none $learned -DNC=1 -DEPOCHS=6
+  verify $t-learned-again-STALE_CHOICE DEADLOCK $learned -DNC=1 -DEPOCHS=6 -DSTALE_CHOICE
 
   # A sender that takes back what it has lent overwrites what is being read; the others are as for what is not lent.
   verify $t-loan-NO_DONE DATA,WINDOW $loan -DEPOCHS=2 -DNO_DONE

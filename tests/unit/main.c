@@ -16,6 +16,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_colour,
 	&suite_energy,
 	&suite_engine,
+	&suite_learn,
 	&suite_loop,
 	&suite_kernels,
 	&suite_placement,

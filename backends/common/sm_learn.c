@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Trials of messages that are pulled or staged, whichever is faster.
+ *
+ * In the epochs of a trial the message travels in both ways in turn, and each rank measures how long it takes to complete its epoch,
+ * from when all ranks that it exchanges such messages with have started. A message is as slow as the slower of its ends, so the sender
+ * tells the receiver what it has measured. Messages of two ranks to each other thus go the same way.
+ *
+ * The epoch after those is by pull. When its bytes are announced, the receiver publishes its choice, and the sender sees that
+ * because the send completes only when the receiver says so.
+ *
+ * A request starts with a trial, when little is as it will be later, so there is another one after AGAIN epochs, and then whenever
+ * there have been AGAIN_TIMES as many. */
+
+#include "backends/common/sm.h"
+#include "util/clock.h"
+
+#define TRIALS (2 * SM_TIMES + 1) /* the first epoch, in which memory is touched for the first time, does not count; a pull follows */
+#define AGAIN ((uint64_t)64) /* even, and more than a trial has */
+#define AGAIN_TIMES 8u
+/* Messages that take so long that little else counts, and of which there are few, try the ring once, in epoch 3. */
+#define LONG_TRIALS 3u
+#define LONG_BYTES ((uint64_t)4 << 20)
+
+static bool is_long_trial(const struct sm_msg *m)
+{
+	return m->bytes >= LONG_BYTES;
+}
+
+static uint64_t trials_of(const struct sm_msg *m)
+{
+	return is_long_trial(m) ? LONG_TRIALS : TRIALS;
+}
+
+/* Returns the number of this epoch, counted from the begin of the latest trial. */
+static inline uint64_t since_trial(const struct sm_bound *s)
+{
+	return s->epoch - s->learn.before;
+}
+
+void sm_begin_trial(struct sm_bound *s)
+{
+	const uint64_t now = s->learn.again;
+
+	s->learn = (struct sm_learn){ .on = true, .before = now, .again = now ? AGAIN_TIMES * now : AGAIN };
+}
+
+void sm_find_way(const struct sm_bound *s, struct sm_msg *m)
+{
+	const uint64_t n = since_trial(s);
+
+	if (n == 1)
+		m->chosen = 0;
+	if (n <= trials_of(m) + 1)
+		m->way = n & 1 && !(is_long_trial(m) && n == 1) ? SM_STAGED : SM_PULL;
+	else
+		m->way = m->chosen ? m->chosen : (m->chosen = (uint8_t)atomic_load_explicit(&m->out->way, memory_order_relaxed));
+}
+
+/* Returns the median of the times of epochs by the ring or by pull. */
+static uint64_t median(const struct sm_bound *s, bool way)
+{
+	return s->learn.ntook[way] ? s->learn.took[way][(s->learn.ntook[way] - 1) / 2] : 0;
+}
+
+/* Returns how long an epoch takes in which the message goes a way. */
+static uint64_t trial_cost(const struct sm_bound *s, const struct sm_msg *m, enum sm_mode way)
+{
+	const uint64_t mine = median(s, way == SM_PULL), peers = m->in->took[way == SM_PULL];
+
+	return mine > peers ? mine : peers;
+}
+
+bool sm_chooses(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return since_trial(s) == trials_of(m) + 1 && !m->chosen;
+}
+
+/* The bytes of the epoch after the trials have been announced, and are not read yet. */
+void sm_choose(const struct sm_bound *s, struct sm_msg *m)
+{
+	const uint64_t pull = trial_cost(s, m, SM_PULL), staged = trial_cost(s, m, SM_STAGED);
+
+	/* one epoch of each says less than seven */
+	m->chosen = (is_long_trial(m) ? pull / 5 * 4 : pull) < staged ? SM_PULL : SM_STAGED;
+	/* visible with the `done` of this epoch; pairs with the load in sm_find_way */
+	atomic_store_explicit(&m->out->way, m->chosen, memory_order_relaxed);
+}
+
+/* True if all ranks with which this one exchanges learned messages have started the epoch. */
+static bool all_started(const struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->head->ndescs; i++) {
+		const struct sm_msg *m = &s->msgs[s->head->descs[i].op];
+
+		if (m->mode == SM_LEARNED && atomic_load_explicit(m->started, memory_order_relaxed) < s->epoch)
+			return false;
+	}
+	return true;
+}
+
+/* Puts the time of an epoch among those of its way, and tells the receivers. */
+static void record_trial(struct sm_bound *s, uint64_t took)
+{
+	const bool way = !(since_trial(s) & 1); /* of all that try, as sm_find_way has it */
+	uint64_t *at = &s->learn.took[way][s->learn.ntook[way]++];
+
+	for (; at > s->learn.took[way] && at[-1] > took; at--)
+		*at = at[-1];
+	*at = took;
+	for (uint32_t i = 0; i < s->head->ndescs; i++) {
+		const struct sm_desc *e = &s->head->descs[i];
+		const struct sm_msg *m = &s->msgs[e->op];
+
+		/* visible with the announcement of a later epoch; pairs with the load in recv_learned */
+		if (e->send && m->mode == SM_LEARNED && since_trial(s) <= trials_of(m))
+			m->in->took[way] = median(s, way);
+	}
+}
+
+int sm_progress_trial(struct sm_bound *s, unsigned who)
+{
+	const uint64_t now = clock_now_ns();
+	int rc;
+
+	if (!s->learn.since && all_started(s))
+		s->learn.since = now;
+	rc = dispatch_progress(&s->dispatcher, who);
+	if (!rc)
+		return 0;
+	if (since_trial(s) > 1 && since_trial(s) <= TRIALS)
+		record_trial(s, s->learn.since ? clock_now_ns() - s->learn.since : 0); /* it may be complete before others have started */
+	s->learn.since = 0;
+	s->learn.on = since_trial(s) < TRIALS;
+	return rc;
+}

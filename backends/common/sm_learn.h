@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Messages of the mode SM_LEARNED, which try in some epochs whether to be pulled or staged (sm_learn.c). */
+#ifndef BACKENDS_COMMON_SM_LEARN_H
+#define BACKENDS_COMMON_SM_LEARN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sm_bound;
+struct sm_msg;
+
+#define SM_TIMES 7u /* epochs of a trial that are measured for each way */
+
+struct sm_learn {
+	bool on; /* true in the epochs of a trial */
+	uint64_t before; /* last epoch before the latest trial */
+	uint64_t again; /* last epoch before the next one; UINT64_MAX if the request has no such message */
+	uint64_t since; /* when all others had started this epoch, ns, or 0 */
+	uint64_t took[2][SM_TIMES]; /* times of epochs by the ring [0] and by pull [1], the shortest first, ns */
+	uint8_t ntook[2]; /* number of these */
+};
+
+/* Begins a trial with the epoch under way. */
+void sm_begin_trial(struct sm_bound *s);
+/* Makes progress as sm_progress does, in epochs of a trial. */
+int sm_progress_trial(struct sm_bound *s, unsigned who);
+/* Sets the way of a message in this epoch. */
+void sm_find_way(const struct sm_bound *s, struct sm_msg *m);
+/* True if the receiver has to choose a way before it reads the bytes of this epoch. */
+bool sm_chooses(const struct sm_bound *s, const struct sm_msg *m);
+/* Chooses the faster way, and publishes it. */
+void sm_choose(const struct sm_bound *s, struct sm_msg *m);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Trials of messages that are pulled or staged: in which epochs they are, and that each of them makes a choice of its own. */
+#include "backends/common/sm.h"
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIAL (2 * SM_TIMES + 2) /* epochs of a trial, that of the choice included */
+
+/* Both ends of a message, each in a request of its own. */
+struct ends {
+	struct sm_bound at[2];
+	struct sm_msg msg[2];
+	struct sm_in in;
+	struct sm_out out;
+};
+enum { SEND, RECV };
+
+static struct ends *new_ends(uint64_t bytes)
+{
+	struct ends *x = memset(aligned_alloc(_Alignof(struct ends), sizeof *x), 0, sizeof *x);
+
+	for (int i = 0; i < 2; i++) {
+		x->msg[i].mode = SM_LEARNED;
+		x->msg[i].bytes = bytes;
+		x->msg[i].in = &x->in;
+		x->msg[i].out = &x->out;
+	}
+	return x;
+}
+
+/* Starts an epoch. took: how long a trial has found the ring and the pull to take, by the sender. Returns the way that both ends take. */
+static enum sm_mode start(struct ends *x, uint64_t epoch, const uint64_t took[2])
+{
+	for (int i = 0; i < 2; i++) {
+		x->at[i].epoch = epoch;
+		if (epoch > x->at[i].learn.again)
+			sm_begin_trial(&x->at[i]);
+		sm_find_way(&x->at[i], &x->msg[i]);
+	}
+	memcpy(x->in.took, took, sizeof x->in.took);
+	CU_ASSERT_EQUAL(x->msg[SEND].way, x->msg[RECV].way);
+	CU_ASSERT(!sm_chooses(&x->at[RECV], &x->msg[RECV]) || x->msg[RECV].way == SM_PULL); /* its bytes are announced */
+	if (sm_chooses(&x->at[RECV], &x->msg[RECV]))
+		sm_choose(&x->at[RECV], &x->msg[RECV]);
+	return x->msg[RECV].way;
+}
+
+static const uint64_t ring_wins[2] = { 10, 20 }, pull_wins[2] = { 20, 10 };
+
+/* The ways of a trial that begins after `before` epochs, and then that of its choice up to epoch `until`. */
+static void check_trial(struct ends *x, uint64_t before, uint64_t until, const uint64_t took[2])
+{
+	for (uint64_t n = 1; n <= TRIAL; n++)
+		CU_ASSERT_EQUAL(start(x, before + n, took), n & 1 ? SM_STAGED : SM_PULL);
+	for (uint64_t e = before + TRIAL + 1; e <= until; e++)
+		CU_ASSERT_EQUAL(start(x, e, took), took == ring_wins ? SM_STAGED : SM_PULL);
+}
+
+static void again(void)
+{
+	struct ends *x = new_ends(1 << 20);
+
+	check_trial(x, 0, 64, ring_wins);
+	check_trial(x, 64, 512, pull_wins);
+	check_trial(x, 512, 4096, ring_wins);
+	CU_ASSERT_EQUAL(x->at[SEND].learn.again, 4096);
+	free(x);
+}
+
+/* A long message takes the ring in the third epoch of a trial only, and keeps it if it is faster by a fifth. */
+static void long_ones(void)
+{
+	static const uint64_t near[2] = { 9, 10 };
+	struct ends *x = new_ends(16 << 20);
+
+	for (uint64_t e = 1; e <= 64; e++)
+		CU_ASSERT_EQUAL(start(x, e, near), e == 3 ? SM_STAGED : SM_PULL);
+	for (uint64_t e = 65; e <= 100; e++)
+		CU_ASSERT_EQUAL(start(x, e, ring_wins), e == 67 || e > 68 ? SM_STAGED : SM_PULL);
+	free(x);
+}
+
+static const struct unit_test tests[] = {
+	{ "again", again },
+	{ "long_ones", long_ones },
+	{ NULL, NULL },
+};
+
+const struct unit_suite suite_learn = { "learn", tests };
