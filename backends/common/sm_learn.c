@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Trials of messages that are pulled or staged, whichever is faster.
  *
- * In the epochs of a trial the message travels in both ways in turn, and each rank measures how long it takes to complete its epoch,
- * from when all ranks that it exchanges such messages with have started. A message is as slow as the slower of its ends, so the sender
- * tells the receiver what it has measured. Messages of two ranks to each other thus go the same way.
+ * In a trial the message is first pulled for some epochs and then staged for as many, and each rank measures how long it takes to
+ * complete an epoch, from when all ranks that it exchanges such messages with have started. Each way has epochs of its own in a row,
+ * because a ring is fast if it is in the caches. A message is as slow as the slower of its ends, so the sender tells the receiver what
+ * it has measured. Messages of two ranks to each other thus go the same way.
  *
  * The epoch after those is by pull. When its bytes are announced, the receiver publishes its choice, and the sender sees that
  * because the send completes only when the receiver says so.
@@ -14,10 +15,10 @@
 #include "backends/common/sm.h"
 #include "util/clock.h"
 
-#define TRIALS (2 * SM_TIMES + 1) /* the first epoch, in which memory is touched for the first time, does not count; a pull follows */
+#define TRIALS (2 * SM_TIMES + 2) /* the first epoch of each way, which touches memory or finds it in no cache, does not count */
 #define AGAIN ((uint64_t)64) /* even, and more than a trial has */
 #define AGAIN_TIMES 8u
-/* Messages that take so long that little else counts, and of which there are few, try the ring once, in epoch 3. */
+/* Messages that take so long that little else counts, and of which there are few, are pulled in epoch 2 and staged in epoch 3. */
 #define LONG_TRIALS 3u
 #define LONG_BYTES ((uint64_t)4 << 20)
 
@@ -51,21 +52,25 @@ void sm_find_way(const struct sm_bound *s, struct sm_msg *m)
 	if (n == 1)
 		m->chosen = 0;
 	if (n <= trials_of(m) + 1)
-		m->way = n & 1 && !(is_long_trial(m) && n == 1) ? SM_STAGED : SM_PULL;
+		m->way = is_long_trial(m) ? (n == LONG_TRIALS ? SM_STAGED : SM_PULL) : n > TRIALS / 2 && n <= TRIALS ? SM_STAGED : SM_PULL;
 	else
 		m->way = m->chosen ? m->chosen : (m->chosen = (uint8_t)atomic_load_explicit(&m->out->way, memory_order_relaxed));
 }
 
-/* Returns the median of the times of epochs by the ring or by pull. */
-static uint64_t median(const struct sm_bound *s, bool way)
+/* Returns how long this rank has found an epoch to take in which the message is pulled, or staged; 0: it has not measured any. */
+static uint64_t time_of(const struct sm_bound *s, const struct sm_msg *m, bool pulled)
 {
-	return s->learn.ntook[way] ? s->learn.took[way][(s->learn.ntook[way] - 1) / 2] : 0;
+	const unsigned n = s->learn.ntook[pulled];
+
+	if (is_long_trial(m))
+		return s->learn.brief[pulled];
+	return n ? s->learn.took[pulled][(n - 1) / 2] : 0;
 }
 
-/* Returns how long an epoch takes in which the message goes a way. */
-static uint64_t trial_cost(const struct sm_bound *s, const struct sm_msg *m, enum sm_mode way)
+/* The same for both ends. */
+static uint64_t trial_cost(const struct sm_bound *s, const struct sm_msg *m, bool pulled)
 {
-	const uint64_t mine = median(s, way == SM_PULL), peers = m->in->took[way == SM_PULL];
+	const uint64_t mine = time_of(s, m, pulled), peers = m->in->took[pulled];
 
 	return mine > peers ? mine : peers;
 }
@@ -78,7 +83,7 @@ bool sm_chooses(const struct sm_bound *s, const struct sm_msg *m)
 /* The bytes of the epoch after the trials have been announced, and are not read yet. */
 void sm_choose(const struct sm_bound *s, struct sm_msg *m)
 {
-	const uint64_t pull = trial_cost(s, m, SM_PULL), staged = trial_cost(s, m, SM_STAGED);
+	const uint64_t pull = trial_cost(s, m, true), staged = trial_cost(s, m, false);
 
 	/* one epoch of each says less than seven */
 	m->chosen = (is_long_trial(m) ? pull / 5 * 4 : pull) < staged ? SM_PULL : SM_STAGED;
@@ -101,19 +106,22 @@ static bool all_started(const struct sm_bound *s)
 /* Puts the time of an epoch among those of its way, and tells the receivers. */
 static void record_trial(struct sm_bound *s, uint64_t took)
 {
-	const bool way = !(since_trial(s) & 1); /* of all that try, as sm_find_way has it */
-	uint64_t *at = &s->learn.took[way][s->learn.ntook[way]++];
+	const uint64_t n = since_trial(s);
+	const bool pulled = n <= TRIALS / 2; /* as sm_find_way has it */
+	uint64_t *at = &s->learn.took[pulled][s->learn.ntook[pulled]++];
 
-	for (; at > s->learn.took[way] && at[-1] > took; at--)
+	for (; at > s->learn.took[pulled] && at[-1] > took; at--)
 		*at = at[-1];
 	*at = took;
+	if (n <= LONG_TRIALS)
+		s->learn.brief[n < LONG_TRIALS] = took;
 	for (uint32_t i = 0; i < s->head->ndescs; i++) {
 		const struct sm_desc *e = &s->head->descs[i];
 		const struct sm_msg *m = &s->msgs[e->op];
 
 		/* visible with the announcement of a later epoch; pairs with the load in recv_learned */
-		if (e->send && m->mode == SM_LEARNED && since_trial(s) <= trials_of(m))
-			m->in->took[way] = median(s, way);
+		for (int way = 0; e->send && m->mode == SM_LEARNED && way < 2; way++)
+			m->in->took[way] = time_of(s, m, way);
 	}
 }
 
@@ -127,7 +135,7 @@ int sm_progress_trial(struct sm_bound *s, unsigned who)
 	rc = dispatch_progress(&s->dispatcher, who);
 	if (!rc)
 		return 0;
-	if (since_trial(s) > 1 && since_trial(s) <= TRIALS)
+	if (since_trial(s) % (TRIALS / 2) != 1 && since_trial(s) <= TRIALS)
 		record_trial(s, s->learn.since ? clock_now_ns() - s->learn.since : 0); /* it may be complete before others have started */
 	s->learn.since = 0;
 	s->learn.on = since_trial(s) < TRIALS;

@@ -18,6 +18,7 @@ struct sm_learn {
 	uint64_t since; /* when all others had started this epoch, ns, or 0 */
 	uint64_t took[2][SM_TIMES]; /* times of epochs by the ring [0] and by pull [1], the shortest first, ns */
 	uint8_t ntook[2]; /* number of these */
+	uint64_t brief[2]; /* those of the epochs that count for long messages, ns */
 };
 
 /* Begins a trial with the epoch under way. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIAL (2 * SM_TIMES + 2) /* epochs of a trial, that of the choice included */
+#define EACH (SM_TIMES + 1) /* epochs of a trial in which a message goes one way; in one more the receiver chooses */
 
 /* Both ends of a message, each in a request of its own. */
 struct ends {
@@ -52,9 +52,9 @@ static const uint64_t ring_wins[2] = { 10, 20 }, pull_wins[2] = { 20, 10 };
 /* The ways of a trial that begins after `before` epochs, and then that of its choice up to epoch `until`. */
 static void check_trial(struct ends *x, uint64_t before, uint64_t until, const uint64_t took[2])
 {
-	for (uint64_t n = 1; n <= TRIAL; n++)
-		CU_ASSERT_EQUAL(start(x, before + n, took), n & 1 ? SM_STAGED : SM_PULL);
-	for (uint64_t e = before + TRIAL + 1; e <= until; e++)
+	for (uint64_t n = 1; n <= 2 * EACH + 1; n++)
+		CU_ASSERT_EQUAL(start(x, before + n, took), n > EACH && n <= 2 * EACH ? SM_STAGED : SM_PULL);
+	for (uint64_t e = before + 2 * EACH + 2; e <= until; e++)
 		CU_ASSERT_EQUAL(start(x, e, took), took == ring_wins ? SM_STAGED : SM_PULL);
 }
 
