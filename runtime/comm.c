@@ -300,7 +300,9 @@ static bool must_stop(const struct rt_driver *c)
 /* Wakes threads that sleep on the bell of a core. */
 static void ring_driver(const struct rt_driver *c)
 {
-	be_ring_one(&c->door->bell[1], -1, c->door->asks || !c->process->ordered);
+	if (c->door->asks || !c->process->ordered)
+		be_fence();
+	be_ring_one(&c->door->bell[1], -1);
 }
 
 /* Makes the thread search for active requests again, and wakes it. */

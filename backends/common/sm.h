@@ -178,7 +178,8 @@ struct sm_bound {
 	uint64_t *known; /* latest epoch that each rank is known to have started */
 	bool umwaits; /* true if the CPU has umwait */
 	bool calls_app; /* true if only the rank's own threads may carry out network messages */
-	bool fences; /* true if a store to wanted may become visible too late: sm_start then rings all senders */
+	bool fences; /* true if a store of `started` may become visible too late: sm_start then rings all senders, wanted or not */
+	bool quiet; /* true in a start that rings at its end */
 	struct dispatch_trace *trace; /* NULL if no trace is kept */
 	char *stage; /* buffer of SM_CHUNK bytes that process_vm_readv fills with data that is then reduced or scattered */
 	void *own; /* this view's own memory of the dispatcher */

@@ -12,6 +12,13 @@
 
 #define CMA_MAX ((size_t)1 << 30) /* bytes per call, below the kernel's limit */
 
+/* Rings the bells of a rank that may wait for what was just stored. */
+static inline void ring_peer(const struct sm_bound *s, const struct be_bells *bells)
+{
+	if (!s->quiet)
+		be_ring(bells);
+}
+
 /* The data of many collectives is one number, which takes no call. */
 static inline void copy_bytes(char *to, const char *from, size_t n)
 {
@@ -165,7 +172,7 @@ static int ask_ahead(const struct sm_bound *s, struct sm_msg *m)
  * that line, which the receiver writes when it starts. A poll reads it at once, because it may be the last one before the rank sleeps. */
 static inline int end_send(const struct sm_bound *s, struct sm_msg *m)
 {
-	be_ring(m->bells);
+	ring_peer(s, m->bells);
 	if (!m->asks || *m->known >= s->epoch)
 		return 1;
 	m->now->asking = s->starts;
@@ -317,7 +324,7 @@ static __attribute__((noinline)) int take_loan(struct sm_bound *s, struct sm_msg
 	unpack_message(s, m, 0, m->bytes, m->at);
 	/* The bytes have been read before the sender may overwrite them; pairs with the load in await_return. */
 	atomic_store_explicit(m->done, s->epoch, memory_order_release);
-	be_ring(m->bells);
+	ring_peer(s, m->bells);
 	return take_credit(s, m);
 }
 
@@ -352,7 +359,7 @@ static int send_staged(struct dispatcher *e, void *what)
 		m->now->moved++;
 		/* Makes the chunk visible before its number; pairs with the load in recv_staged. */
 		atomic_store_explicit(m->produced, n + 1, memory_order_release);
-		be_ring(m->bells);
+		ring_peer(s, m->bells);
 	}
 	m->now->staged += m->chunks;
 	return 1;
@@ -374,7 +381,7 @@ static int recv_staged(struct dispatcher *e, void *what)
 		m->now->moved++;
 		/* The slot has been read before the sender may reuse it; pairs with the load in send_staged. */
 		atomic_store_explicit(&m->out->consumed, n + 1, memory_order_release);
-		be_ring(m->bells);
+		ring_peer(s, m->bells);
 	}
 	m->now->staged += m->chunks;
 	return 1;
@@ -414,7 +421,7 @@ static int send_staged_multicast(struct dispatcher *e, void *what)
 		/* Makes the chunk visible before its number; pairs with the load in recv_staged. */
 		atomic_store_explicit(m->produced, n + 1, memory_order_release);
 		for (const struct sm_msg *x; (x = next_sharer(s, m, &at));)
-			be_ring(x->bells);
+			ring_peer(s, x->bells);
 	}
 	return 1;
 }
@@ -537,7 +544,7 @@ static int copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 		atomic_store_explicit(&m->in->helped,
 				      atomic_load_explicit(&m->in->helped, memory_order_relaxed) + n,
 				      memory_order_release);
-		be_ring(m->bells);
+		ring_peer(s, m->bells);
 	}
 	return 0;
 }
@@ -550,7 +557,7 @@ static void announce_bytes(struct sm_bound *s, struct sm_msg *m)
 	m->in->from = m->now->location;
 	/* Makes the user's bytes visible before the announcement; pairs with the load in recv_pull. */
 	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
-	be_ring(m->bells);
+	ring_peer(s, m->bells);
 }
 
 static int send_pull_issue(struct dispatcher *e, void *what)
@@ -629,7 +636,7 @@ static void invite_sender(struct sm_bound *s, struct sm_msg *m)
 	atomic_store_explicit(&m->out->taken, (s->epoch - 1) * m->chunks, memory_order_relaxed);
 	/* Makes the location and the count visible before the invitation; pairs with the load in send_pull. */
 	atomic_store_explicit(&out->epoch, s->epoch, memory_order_release);
-	be_ring(m->bells);
+	ring_peer(s, m->bells);
 }
 
 /* True if the sender may copy before this rank has seen its announcement. */
@@ -707,7 +714,7 @@ static int end_pull(struct sm_bound *s, struct sm_msg *m)
 	s->received = s->epoch;
 	/* All reads are done before the sender may overwrite its bytes; pairs with the load in send_pull. */
 	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
-	be_ring(m->bells);
+	ring_peer(s, m->bells);
 	return 1;
 }
 

@@ -131,16 +131,19 @@ void sm_trace(struct sm_bound *s)
 	dispatch_trace(&s->dispatcher, s->trace);
 }
 
-/* Rings the bells of ranks that could not send before this rank started. */
-static __attribute__((noinline, cold)) void ring_senders(const struct sm_bound *s)
+/* Rings the bells of all peers, or of those that send to this rank. */
+static __attribute__((noinline, cold)) void ring_peers(const struct sm_bound *s, bool all)
 {
 	const struct sm_desc *last = NULL;
 
-	for (const struct sm_desc *e = s->head->descs, *end = e + s->head->ndescs; e < end && !e->send; last = e++)
+	if (s->fences)
+		be_fence();
+	for (const struct sm_desc *e = s->head->descs, *end = e + s->head->ndescs; e < end && (all || !e->send); last = e++)
 		if (!last || last->peer != e->peer)
-			be_ring(s->msgs[e->op].bells);
+			be_ring_if(s->msgs[e->op].bells, false);
 }
 
+/* Where stores need a fence before the bells are rung, one at the end of a start is for all of them. */
 int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct sm_bound *s = to_sm(bound);
@@ -153,11 +156,14 @@ int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
 	/* keeps the compiler from moving the load before the store, as in be_ring */
 	atomic_signal_fence(memory_order_seq_cst);
-	if (s->fences || atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > epoch)
-		ring_senders(s);
+	if (!s->fences && atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > epoch)
+		ring_peers(s, false);
 	s->starts = !s->b.helped;
+	s->quiet = s->fences;
 	rc = dispatch_start(&s->dispatcher, who);
-	s->starts = false;
+	s->starts = s->quiet = false;
+	if (s->fences)
+		ring_peers(s, true);
 	return rc;
 }
 

@@ -331,7 +331,8 @@ __attribute__((format(printf, 3, 4))) static void note(struct nic *n, const stru
 
 static void ring_port(const struct nic_bound *b)
 {
-	be_ring_one(b->port->bell, -1, true);
+	be_fence();
+	be_ring_one(b->port->bell, -1);
 }
 
 static void report_fault(struct nic_bound *b, enum nic_fault what, uint32_t rank, uint32_t queue)

@@ -17,7 +17,7 @@
  *
  * Variants:
  *
- *      FENCES         there is no membarrier, or ranks outnumber cores: ringers add 0 to `sleepers` in place of the load
+ *      FENCES         there is no membarrier, or ranks outnumber cores: ringers have a fence before the load
  *      CREDIT         ringers ring only if somebody has said that it wants this epoch, as a rank that starts does for
  *                     those that want to send to it; with FENCES always
  *
@@ -119,10 +119,9 @@ inline ring(r)
   wake();
 #else
 #if defined(FENCES) && !defined(NO_BARRIER)
-  d_step { DRAIN(r); n = sleepers };
-#else
-  n = sleepers;
+  d_step { DRAIN(r) };
 #endif
+  n = sleepers;
   if
   :: n ->
     seen = count;
