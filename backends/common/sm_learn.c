@@ -16,7 +16,7 @@
 #include "util/clock.h"
 
 #define TRIALS (2 * SM_TIMES + 2) /* the first epoch of each way, which touches memory or finds it in no cache, does not count */
-#define AGAIN ((uint64_t)64) /* even, and more than a trial has */
+#define AGAIN ((uint64_t)64) /* more than a trial has */
 #define AGAIN_TIMES 8u
 /* Messages that take so long that little else counts, and of which there are few, are pulled in epoch 2 and staged in epoch 3. */
 #define LONG_TRIALS 3u

@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,8 +267,10 @@ static void take_turn(struct entrant *e, enum what what, size_t bytes)
 	const unsigned n = iterations_for(bytes);
 
 	g->iterations = n;
-	if (!give(e, what, bytes, RUN))
+	if (!give(e, what, bytes, RUN)) {
+		e->n = 0; /* it has failed, however fast it was before */
 		return;
+	}
 	take_times(e, n);
 	if (!g->starts[e->side])
 		return;
@@ -292,7 +295,7 @@ static void print_entrant(const char *line, struct entrant *e, enum what what, s
 {
 	struct bench_stats s;
 
-	if (e->out || !e->n)
+	if (!e->n)
 		return;
 	s = bench_stats(e->us, e->n);
 	printf("%s %d %s %zu %s %s %s %.4g %.4g %.4g", line, d.ranks, what_names[what], bytes, e->g->role, e->g->label, name_of(e),
@@ -358,9 +361,9 @@ static void run(const char *line, struct entrant *const *some, unsigned n, unsig
 			run_together(line, some + i, 1, turns, what, bytes);
 }
 
-static double median_of(struct entrant *e)
+static double median_of(const struct entrant *e)
 {
-	return e->out || !e->n ? 1e30 : bench_stats(e->us, e->n).median;
+	return e->n ? bench_stats(e->us, e->n).median : HUGE_VAL;
 }
 
 /* Puts those of n sides into `final` that have a role, or if they run heats, the fastest of them. Returns their number. */
