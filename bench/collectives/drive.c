@@ -261,6 +261,7 @@ static void take_times(struct entrant *e, unsigned n)
 	}
 }
 
+/* One turn of a side. One that fails has no times, however fast it was before. */
 static void take_turn(struct entrant *e, enum what what, size_t bytes)
 {
 	struct board_group *g = e->g->on;
@@ -268,16 +269,17 @@ static void take_turn(struct entrant *e, enum what what, size_t bytes)
 
 	g->iterations = n;
 	if (!give(e, what, bytes, RUN)) {
-		e->n = 0; /* it has failed, however fast it was before */
+		e->n = 0;
 		return;
 	}
 	take_times(e, n);
-	if (!g->starts[e->side])
+	g->iterations = g->starts[e->side] ? n / 4 + (e->nstarts == 0) : 0;
+	if (!g->iterations)
 		return;
-	g->iterations = n / 4 + (e->nstarts == 0);
-	if (g->iterations && give(e, what, bytes, STARTS))
-		for (unsigned i = 0; i < g->iterations; i++)
-			e->starts[e->nstarts++] = most_us(g->started[0], ITERATIONS_MAX, i);
+	if (!give(e, what, bytes, STARTS))
+		e->n = 0;
+	for (unsigned i = 0; i < g->iterations && e->n; i++)
+		e->starts[e->nstarts++] = most_us(g->started[0], ITERATIONS_MAX, i);
 }
 
 static void bind_entrant(struct entrant *e, enum what what, size_t bytes)
