@@ -10,7 +10,7 @@ SIZES=${SIZES:-1048576 16777216}
 RANKS=${RANKS:-2}
 ITERS=${ITERS:-25}
 TESTS=${TESTS:-0}
-RUNS=${RUNS:-3}
+RUNS=${RUNS:-5}
 LAYOUTS=${LAYOUTS:-shared apart}
 LIBRARIES=${LIBRARIES-$(mpis | tr '\n' ' ')}
 [ ${#CPUS[@]} -ge 2 ] || { echo "overlap.sh: this takes two cores" >&2; exit 1; }
