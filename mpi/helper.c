@@ -81,7 +81,6 @@ static void *help(void *arg)
 
 void gm_helper_begin(void)
 {
-
 	if (helper.pid == getpid())
 		return;
 	pthread_mutex_lock(&helper.lock);

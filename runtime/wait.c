@@ -178,7 +178,7 @@ static bool has_no_patience(const struct rt_wait *w)
 	return needed || patience_over(&w->patience, PATIENCE_NS);
 }
 
-/* Yields the CPU. Prepares to sleep instead if other ranks need the CPU, and yields let nobody run. */
+/* Yields the CPU. Prepares to sleep instead if other ranks need the CPU, and yields let nobody run. now: when the iteration ended, ns */
 static void yield_or_arm(struct rt_wait *w, uint64_t now)
 {
 	if (w->armed || !is_crowded(w) || !has_no_patience(w)) {
@@ -277,7 +277,7 @@ void rt_wait_sleep(struct rt_wait *w)
 void rt_wait_over(struct rt_wait *w)
 {
 	struct mpix_sched_request *req = w->req;
-	/* others need no time, which costs as much as a line of another rank */
+	/* nobody else asks how long it was, and the clock would delay the return */
 	const bool timed = w->began && (w->policy == RT_LEARN || chooses(w));
 	uint64_t ns = timed ? clock_now_ns() - w->began : 0, wakes = (uint64_t)w->sleeps * RT_WAKE_NS;
 

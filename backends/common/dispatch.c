@@ -145,8 +145,8 @@ static inline uint32_t release_successors(struct dispatcher *e, uint32_t from, u
 	return tail;
 }
 
-/* Issues the ready ops of class `c` from index `head` to `tail`. Both indices stay in registers, because peers wait for the
- * store of the first op. */
+/* Issues the ready ops of class `c` from index `head` to `tail`. Both indices stay in registers, and without helpers `c` is a
+ * constant, because peers wait for the store of the first op. */
 static inline __attribute__((always_inline)) int issue_ready(struct dispatcher *e, unsigned c, uint32_t head, uint32_t tail)
 {
 	struct dispatch_queue *q = &e->st->of[c];

@@ -11,11 +11,11 @@
  *
  * A request starts with a trial, when little is as it will be later, so there is another one after AGAIN epochs, and then whenever
  * there have been AGAIN_TIMES as many. */
-
 #include "backends/common/sm.h"
 #include "util/clock.h"
 
-#define TRIALS (2 * SM_TIMES + 2) /* the first epoch of each way, which touches memory or finds it in no cache, does not count */
+#define EACH (SM_TIMES + 1) /* epochs of each way; the first, which touches memory or finds it in no cache, does not count */
+#define TRIALS (2 * EACH)
 #define AGAIN ((uint64_t)64) /* more than a trial has */
 #define AGAIN_TIMES 8u
 /* Messages that take so long that little else counts, and of which there are few, are pulled in epoch 2 and staged in epoch 3. */
@@ -45,16 +45,27 @@ void sm_begin_trial(struct sm_bound *s)
 	s->learn = (struct sm_learn){ .on = true, .before = now, .again = now ? AGAIN_TIMES * now : AGAIN };
 }
 
+/* True if a message is pulled in epoch n of a trial. */
+static bool is_pulled(const struct sm_msg *m, uint64_t n)
+{
+	return n <= (is_long_trial(m) ? LONG_TRIALS - 1 : EACH);
+}
+
 void sm_find_way(const struct sm_bound *s, struct sm_msg *m)
 {
 	const uint64_t n = since_trial(s);
 
 	if (n == 1)
 		m->chosen = 0;
-	if (n <= trials_of(m) + 1)
-		m->way = is_long_trial(m) ? (n == LONG_TRIALS ? SM_STAGED : SM_PULL) : n > TRIALS / 2 && n <= TRIALS ? SM_STAGED : SM_PULL;
-	else
-		m->way = m->chosen ? m->chosen : (m->chosen = (uint8_t)atomic_load_explicit(&m->out->way, memory_order_relaxed));
+	if (n <= trials_of(m)) {
+		m->way = is_pulled(m, n) ? SM_PULL : SM_STAGED;
+	} else if (n == trials_of(m) + 1) {
+		m->way = SM_PULL;
+	} else {
+		if (!m->chosen)
+			m->chosen = (uint8_t)atomic_load_explicit(&m->out->way, memory_order_relaxed);
+		m->way = m->chosen;
+	}
 }
 
 /* Returns how long this rank has found an epoch to take in which the message is pulled, or staged; 0: it has not measured any. */
@@ -107,7 +118,7 @@ static bool all_started(const struct sm_bound *s)
 static void record_trial(struct sm_bound *s, uint64_t took)
 {
 	const uint64_t n = since_trial(s);
-	const bool pulled = n <= TRIALS / 2; /* as sm_find_way has it */
+	const bool pulled = n <= EACH; /* of all that are not long */
 	uint64_t *at = &s->learn.took[pulled][s->learn.ntook[pulled]++];
 
 	for (; at > s->learn.took[pulled] && at[-1] > took; at--)
@@ -135,7 +146,7 @@ int sm_progress_trial(struct sm_bound *s, unsigned who)
 	rc = dispatch_progress(&s->dispatcher, who);
 	if (!rc)
 		return 0;
-	if (since_trial(s) % (TRIALS / 2) != 1 && since_trial(s) <= TRIALS)
+	if (since_trial(s) % EACH != 1 && since_trial(s) <= TRIALS)
 		record_trial(s, s->learn.since ? clock_now_ns() - s->learn.since : 0); /* it may be complete before others have started */
 	s->learn.since = 0;
 	s->learn.on = since_trial(s) < TRIALS;

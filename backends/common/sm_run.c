@@ -131,14 +131,14 @@ void sm_trace(struct sm_bound *s)
 	dispatch_trace(&s->dispatcher, s->trace);
 }
 
-/* Rings the bells of all peers, or of those that send to this rank. */
-static __attribute__((noinline, cold)) void ring_peers(const struct sm_bound *s, bool all)
+/* Rings the bells of those that send to this rank; where stores need a fence first, of all peers. */
+static __attribute__((noinline)) void ring_peers(const struct sm_bound *s)
 {
 	const struct sm_desc *last = NULL;
 
 	if (s->fences)
 		be_fence();
-	for (const struct sm_desc *e = s->head->descs, *end = e + s->head->ndescs; e < end && (all || !e->send); last = e++)
+	for (const struct sm_desc *e = s->head->descs, *end = e + s->head->ndescs; e < end && (s->fences || !e->send); last = e++)
 		if (!last || last->peer != e->peer)
 			be_ring_if(s->msgs[e->op].bells, false);
 }
@@ -157,13 +157,13 @@ int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	/* keeps the compiler from moving the load before the store, as in be_ring */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (!s->fences && atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > epoch)
-		ring_peers(s, false);
+		ring_peers(s);
 	s->starts = !s->b.helped;
 	s->quiet = s->fences;
 	rc = dispatch_start(&s->dispatcher, who);
 	s->starts = s->quiet = false;
 	if (s->fences)
-		ring_peers(s, true);
+		ring_peers(s);
 	return rc;
 }
 

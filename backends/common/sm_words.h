@@ -103,7 +103,7 @@ struct sm_in {
 	struct sm_location from;
 	uint64_t ring; /* offset of the ring in the receiver's heap, if there is one */
 	uint64_t slots; /* number of slots of the ring */
-	uint64_t took[2]; /* learned: the median of sm_bound.took of the sender, ns */
+	uint64_t took[2]; /* learned: times that the sender has measured for the message, staged [0] and pulled [1], ns */
 	_Alignas(SM_LINE) _Atomic uint64_t helped; /* pull: chunks that the sender has copied in all epochs */
 	_Atomic uint64_t produced; /* staged: chunks in all epochs */
 };
