@@ -59,6 +59,9 @@ bool group_umwaits(const struct be_group *g);
 void be_umwait(const _Atomic uint64_t *word, uint64_t value);
 /* True if more ranks run on this rank's CPU cores than there are cores, so that ranks take turns. */
 bool group_crowded(const struct be_group *g);
+/* Returns this group's share of the caches of the last level that its ranks on this node have, in bytes; UINT64_MAX if it is not known.
+ * Takes milliseconds the first time. */
+uint64_t group_caches(struct be_group *g);
 /* True if a rank is a thread of this process: all its memory is accessible. */
 bool group_same_process(struct be_group *g, uint32_t rank);
 int group_pid(struct be_group *g, uint32_t rank);

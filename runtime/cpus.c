@@ -36,29 +36,40 @@ static unsigned count_common(const struct rt_cpus *a, const struct rt_cpus *b)
 	return n;
 }
 
-bool rt_cpus_share_cache(const struct rt_cpus *cpus)
+struct rt_caches rt_cpus_caches(const struct rt_cpus *cpus)
 {
+	struct rt_caches found = { 0 };
 	struct text why = { 0 };
 	struct topology t;
-	uint64_t cache = 0;
+	uint64_t last = 0;
 	/* whole: all ranks of the node are to come to the same result, also in containers with different CPUs */
-	bool shared = !topology_load(&t, true, &why);
+	bool known = !topology_load(&t, true, &why);
 
 	free(why.at);
-	if (!shared)
-		return false;
+	if (!known)
+		return found;
 	for (uint32_t i = 0; i < t.ncores; i++) {
 		const struct topology_core *c = &t.cores[i];
+		bool used = false;
 
-		for (uint32_t k = c->first; k < c->first + c->ncpus; k++) {
-			if (!rt_cpus_have(cpus, t.cpus[k]))
-				continue;
-			shared &= c->cache && (!cache || cache == c->cache);
-			cache = c->cache;
-		}
+		for (uint32_t k = c->first; k < c->first + c->ncpus; k++)
+			used |= rt_cpus_have(cpus, t.cpus[k]);
+		if (!used)
+			continue;
+		known &= c->cache != 0;
+		if (c->cache == last) /* the cores of a cache follow each other */
+			continue;
+		last = c->cache;
+		found.n++;
+		found.bytes += c->cache_bytes;
 	}
 	topology_free(&t);
-	return shared && cache;
+	return known ? found : (struct rt_caches){ 0 };
+}
+
+bool rt_cpus_share_cache(const struct rt_cpus *cpus)
+{
+	return rt_cpus_caches(cpus).n == 1;
 }
 
 bool rt_cpus_shared_here(void)

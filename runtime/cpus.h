@@ -29,7 +29,14 @@ unsigned rt_spins(uint32_t n);
  * n ranks of its node, `stride` bytes apart. */
 unsigned rt_cpus_spins(const void *all, size_t stride, uint32_t n, uint32_t me);
 
-/* True if all these CPUs share a cache of the last level, as far as hwloc knows. Takes milliseconds. */
+struct rt_caches {
+	uint32_t n;
+	uint64_t bytes; /* of all of them */
+};
+
+/* Returns the caches of the last level that these CPUs have: none if hwloc does not know that of each CPU. Takes milliseconds. */
+struct rt_caches rt_cpus_caches(const struct rt_cpus *cpus);
+/* True if all these CPUs share such a cache. Takes milliseconds. */
 bool rt_cpus_share_cache(const struct rt_cpus *cpus);
 /* True if that holds for those on which this thread may run. */
 bool rt_cpus_shared_here(void);

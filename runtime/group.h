@@ -48,6 +48,7 @@ struct rt_process {
 	struct rt_peer *peers;
 	uint32_t *node_ranks; /* ranks of this node, ascending */
 	uint32_t nnode_ranks, node, nnodes;
+	_Atomic uint64_t caches; /* bytes of the caches of the last level that these ranks have; UINT64_MAX: not known; 0: not asked yet */
 	bool networked; /* there are several nodes, and all ranks use the backend with a network, as BE_AUTO chooses it */
 	struct rt_bridge *bridge; /* connections to the other nodes; NULL if there is one node */
 	int bell; /* eventfd that wakes the bridge of this node; -1 if there is one node */

@@ -342,6 +342,33 @@ bool group_same_node(struct be_group *g, uint32_t rank)
 	return peer_of(g, rank)->node == g->process->node;
 }
 
+/* Returns the bytes of the caches of the last level that the ranks of this node have, or UINT64_MAX. */
+static uint64_t node_caches(const struct rt_process *l)
+{
+	struct rt_cpus all = { 0 };
+	uint64_t bytes;
+
+	for (uint32_t i = 0; i < l->nnode_ranks; i++)
+		for (unsigned k = 0; k < RT_CPUS / 64; k++)
+			all.bits[k] |= l->peers[l->node_ranks[i]].cpus.bits[k];
+	bytes = rt_cpus_caches(&all).bytes;
+	return bytes ? bytes : UINT64_MAX;
+}
+
+uint64_t group_caches(struct be_group *g)
+{
+	uint64_t bytes = atomic_load_explicit(&g->process->caches, memory_order_relaxed);
+	uint32_t here = 0;
+
+	if (!bytes) {
+		bytes = node_caches(g->process);
+		atomic_store_explicit(&g->process->caches, bytes, memory_order_relaxed);
+	}
+	for (uint32_t r = 0; r < g->size; r++)
+		here += group_same_node(g, r);
+	return bytes == UINT64_MAX ? bytes : bytes / g->process->nnode_ranks * here;
+}
+
 bool group_same_process(struct be_group *g, uint32_t rank)
 {
 	return peer_of(g, rank)->same;

@@ -96,6 +96,7 @@ struct sm_shared {
 	uint64_t busy; /* time until which a calc of this rank runs, in ns */
 	uint32_t nops, nbuffers;
 	uint32_t generation; /* grows when rebind changes locations and buffers */
+	bool past; /* true if long copies go past the caches, which what the ranks have bound does not fit into */
 	uint64_t dispatcher; /* offset of the dispatcher's memory */
 	uint64_t moved; /* offset of the struct sm_moved of all ops */
 	uint64_t deadlines; /* offset of the deadlines of calcs, a uint64_t for each op, in ns */

@@ -383,6 +383,7 @@ struct opinion {
 	int err;
 	bool rings; /* it has made rings */
 	bool again; /* a bind like this one has to exchange results, too: a receiver chooses, or helpers take part */
+	uint64_t bytes; /* of the buffers that the schedule uses on the rank; together: on the ranks of this node */
 };
 
 static bool has_long(const struct sm_bound *s)
@@ -393,20 +394,41 @@ static bool has_long(const struct sm_bound *s)
 	return false;
 }
 
-/* Gathers the results of all ranks; an error on one rank is an error on all. Sets *any to what any rank has set. */
+static uint64_t count_bytes(const struct sm_bound *s)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->sh->nbuffers; i++)
+		n += s->b.buffers[i].ptr ? s->b.buffers[i].elements * s->b.layout->basic : 0;
+	return n;
+}
+
+/* Gathers the results of all ranks; an error on one rank is an error on all. Sets *any to what any rank has set, and adds up bytes. */
 static int collect_opinions(struct sm_bound *s, int err, struct opinion *any)
 {
 	struct be_group *g = s->b.group;
 	const struct opinion *all = group_room(g);
 	int rc = group_collect(g, sizeof *all, group_room(g));
 
+	any->bytes = 0;
 	for (uint32_t r = 0; r < s->b.size && !rc; r++) {
 		if (all[r].err)
 			return group_agree(g, err);
 		any->rings |= all[r].rings;
 		any->again |= all[r].again;
+		any->bytes += group_same_node(g, r) ? all[r].bytes : 0;
 	}
 	return rc;
+}
+
+/* Bytes of a rank that fit the caches of its own core */
+#define CACHED ((uint64_t)512 << 10)
+
+/* True if what the ranks of this node have bound does not fit into their caches. What is stored is out of the caches then before it
+ * is read, so that it need not be there at all. */
+static bool exceeds_caches(const struct sm_bound *s, uint64_t bytes)
+{
+	return bytes > s->b.size * CACHED && bytes > group_caches(s->b.group);
 }
 
 /* Connects a request as an earlier one was, which cannot fail. If it does, the other ranks must not wait for this one. */
@@ -442,7 +464,7 @@ int sm_connect(struct sm_bound *s, uint32_t views, int err)
 	err = err ? err : reach_peers(s);
 	err = err ? err : match_entries(s);
 	err = err ? err : make_rings(s);
-	any = (struct opinion){ err, s->rings, s->b.helped || has_long(s) };
+	any = (struct opinion){ err, s->rings, s->b.helped || has_long(s), count_bytes(s) };
 	rc = group_post(s->b.group, &any, sizeof any);
 	/* This set-up overlaps with the exchange of results. */
 	sm_prepare(s);
@@ -452,6 +474,7 @@ int sm_connect(struct sm_bound *s, uint32_t views, int err)
 	if (rc)
 		return rc;
 	connect_messages(s, true);
+	s->sh->past = exceeds_caches(s, any.bytes);
 	if (any.rings)
 		rc = connect_rings(s);
 	s->connected = !rc;

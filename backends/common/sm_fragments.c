@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Large copies in fragments. The thread that makes progress for a rank puts a copy into the rank's queue and takes
  * fragments from it; the rank's own thread does so too once it waits. Also: what of a peer's memory this process reaches. */
+#include "backends/common/copy.h"
 #include "backends/common/dispatch_trace.h"
 #include "backends/common/sm.h"
 #include "backends/services.h"
@@ -32,7 +33,7 @@ int sm_copy_parts(struct sm_bound *s, struct sm_moved *now, uint32_t op, const s
 	}
 	while (copyq_peek(s->queue, &p))
 		if (copyq_take(s->queue, &p)) {
-			memcpy(to + p.off, from + p.off, p.len);
+			copy_long(to + p.off, from + p.off, p.len, s->sh->past);
 			copied += p.len;
 			copyq_done(s->queue);
 		}
@@ -114,7 +115,7 @@ void sm_join(struct be_bound *bound)
 		if (!ends.to || !ends.from)
 			break;
 		if (copyq_take(s->queue, &p)) {
-			memcpy(ends.to + p.off, ends.from + p.off, p.len);
+			copy_long(ends.to + p.off, ends.from + p.off, p.len, s->sh->past);
 			copied += p.len;
 			last = copyq_done(s->queue);
 		}

@@ -2,6 +2,7 @@
  * Moving messages through shared memory; sm.h describes the protocols. */
 #include "backends/common/sm.h"
 
+#include "backends/common/copy.h"
 #include "backends/services.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -497,7 +498,7 @@ static int move_as_sender(struct sm_bound *s, struct sm_msg *m, uint64_t skip, s
 		s->b.reduce_packed(s->b.reduce_arg, m->mine + skip, from ? from + skip : NULL, m->at + skip, 0,
 				   bytes / s->b.layout->basic, how == BIN_OP_RECV_REDUCE_WITH);
 	else
-		memcpy(m->at + skip, m->mine + skip, bytes);
+		copy_long(m->at + skip, m->mine + skip, bytes, s->sh->past);
 	return 0;
 }
 
@@ -591,10 +592,12 @@ static int send_pull(struct dispatcher *e, void *what)
 /* Copies a range of the sender's bytes into the receiver's buffer. */
 static int fetch_bytes(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t bytes)
 {
-	if (m->at) {
+	if (m->at && m->mine)
+		copy_long(m->mine + skip, m->at + skip, bytes, s->sh->past);
+	else if (m->at)
 		unpack_message(s, m, skip, bytes, m->at + skip);
+	if (m->at)
 		return 0;
-	}
 	if (m->mine)
 		return copy_remote(s, m, skip, m->mine + skip, bytes, false);
 	while (bytes) {

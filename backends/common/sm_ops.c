@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The ops that concern one rank alone, and the choice of threads that may carry out each op. */
+#include "backends/common/copy.h"
 #include "backends/common/sm.h"
 #include "util/clock.h"
 
@@ -34,11 +35,17 @@ static int copy_poll(struct dispatcher *e, void *what)
 	const size_t basic = s->b.layout->basic;
 	const uint32_t i = (uint32_t)(o - s->b.ops);
 	struct sm_moved *now = s->msgs[i].now;
+	char *from = s->b.buffers[o->buf[0]].ptr, *to = s->b.buffers[o->buf[1]].ptr;
 
-	if (now->queued || (s->b.layout->contiguous && sm_parts(s, o->len * basic)))
-		return sm_copy_parts(s, now, i, NULL, s->b.buffers[o->buf[1]].ptr + o->off[1] * basic,
-				     s->b.buffers[o->buf[0]].ptr + o->off[0] * basic, o->len * basic);
-	be_copy(s->b.layout, s->b.buffers[o->buf[1]].ptr, o->off[1], s->b.buffers[o->buf[0]].ptr, o->off[0], o->len);
+	if (!s->b.layout->contiguous) {
+		be_copy(s->b.layout, to, o->off[1], from, o->off[0], o->len);
+		return 1;
+	}
+	from += o->off[0] * basic;
+	to += o->off[1] * basic;
+	if (now->queued || sm_parts(s, o->len * basic))
+		return sm_copy_parts(s, now, i, NULL, to, from, o->len * basic);
+	copy_long(to, from, o->len * basic, s->sh->past);
 	return 1;
 }
 

@@ -201,13 +201,12 @@ size_t sm_lay_out(const struct be_bind *b, uint32_t ndescs, struct sm_shared *sh
 {
 	uint64_t at = sizeof *sh;
 
-	*sh = (struct sm_shared){ .nops = b->nops };
+	*sh = (struct sm_shared){ .nops = b->nops, .nbuffers = count_buffers(b) };
 	sh->dispatcher = reserve_room(&at, dispatch_room(b));
 	sh->moved = reserve_room(&at, b->nops * sizeof(struct sm_moved));
 	sh->deadlines = reserve_room(&at, b->nops * sizeof(uint64_t));
 	if (!b->helped)
 		return at;
-	sh->nbuffers = count_buffers(b);
 	sh->ops = reserve_room(&at, b->nops * sizeof *b->ops);
 	sh->buffers = reserve_room(&at, sh->nbuffers * sizeof(struct sm_buffer));
 	sh->partners = reserve_room(&at, ndescs * sizeof(struct sm_partner));

@@ -57,13 +57,14 @@ static uint32_t numa_of(const struct hwloc *h, hwloc_obj_t core)
 	return i;
 }
 
-static uint64_t cache_of(hwloc_obj_t core)
+/* Returns the core's cache of the last level, or NULL. */
+static hwloc_obj_t cache_of(hwloc_obj_t core)
 {
-	uint64_t cache = 0;
+	hwloc_obj_t cache = NULL;
 
 	for (hwloc_obj_t o = core; o; o = o->parent)
 		if (o->type >= HWLOC_OBJ_L1CACHE && o->type <= HWLOC_OBJ_L5CACHE)
-			cache = o->gp_index;
+			cache = o;
 	return cache;
 }
 
@@ -80,11 +81,12 @@ static int copy_cores(const struct hwloc *h, struct topology *t)
 	if (!t->cores)
 		return -ERR_NOMEM;
 	for (uint32_t i = 0; i < t->ncores && !err; i++) {
-		hwloc_obj_t core = h->get_obj_by_depth(h->all, depth, i);
+		hwloc_obj_t core = h->get_obj_by_depth(h->all, depth, i), cache = cache_of(core);
 		struct topology_core *c = &t->cores[i];
 
 		c->numa = numa_of(h, core);
-		c->cache = cache_of(core);
+		c->cache = cache ? cache->gp_index : 0;
+		c->cache_bytes = cache ? cache->attr->cache.size : 0;
 		c->usable = !h->mine || h->bitmap_intersects(h->mine, core->cpuset);
 		c->first = (uint32_t)cpus.n;
 		for (int p = h->bitmap_next(core->cpuset, -1); p >= 0 && !err; p = h->bitmap_next(core->cpuset, p))

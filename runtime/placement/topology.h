@@ -12,6 +12,7 @@
 struct topology_core {
 	uint32_t numa;	      /* logical index of the core's NUMA node; the number of NUMA nodes if it has none */
 	uint64_t cache;	      /* number of the core's cache of the last level, which other caches do not have; 0 if it is not known */
+	uint64_t cache_bytes; /* of that cache */
 	bool usable;	      /* in the cpuset of the thread that called topology_load */
 	uint32_t first, ncpus; /* the core's CPUs, as a range of `cpus`: only those in the cpuset, if any is */
 };

@@ -54,6 +54,7 @@ struct round {
 	bool only; /* nobody but others carries out what others may */
 	bool user, scattered, private, rebinds;
 	bool parts; /* large copies in fragments, in which ranks join */
+	bool past; /* the caches are small, so that copies go past them */
 };
 
 static const struct round rounds[] = {
@@ -79,6 +80,9 @@ static const struct round rounds[] = {
 	{ "parts", 40000, .direct = true, .parts = true },
 	{ "parts_only", 40000, .only = true, .parts = true },
 	{ "parts_private", 40000, .direct = true, .private = true, .rebinds = true, .parts = true },
+	{ "past", 50000, .direct = true, .past = true },
+	{ "past_private", 50000, .direct = true, .private = true, .rebinds = true, .past = true },
+	{ "past_parts", 50000, .direct = true, .parts = true, .past = true },
 	{ "user", 9000, .user = true, .fused = true, .direct = true },
 	{ "scattered", 9000, .scattered = true, .direct = true },
 	{ "nothing", 0, .only = true },
@@ -354,6 +358,11 @@ bool group_crowded(const struct be_group *g)
 {
 	(void)g;
 	return true;
+}
+
+uint64_t group_caches(struct be_group *g)
+{
+	return g->r->past ? 1 << 20 : UINT64_MAX;
 }
 
 bool group_umwaits(const struct be_group *g)
@@ -651,6 +660,14 @@ static bool absorbs_copy(const struct sm_bound *s)
 	return false;
 }
 
+static void check_bound(struct be_group *g, const struct sm_bound *s)
+{
+	if (g->r->absorbs && !absorbs_copy(s) && g->rank)
+		wrong(g, "no copy is absorbed");
+	if (s->sh->past != (g->r->past && g->w->size > 1)) /* what one rank binds is 0.6 MB, or 0.8 MB with scratch */
+		wrong(g, "copies go past the caches, or not");
+}
+
 /* Binds, and makes views of all others. */
 static void bind(struct request *q)
 {
@@ -666,8 +683,7 @@ static void bind(struct request *q)
 	memcpy(q->places, g->room, sizeof q->places);
 	if (ops->bind(q->all[g->rank], g->w->size - 1, 0))
 		wrong(g, "bind");
-	if (g->r->absorbs && !absorbs_copy((const struct sm_bound *)q->all[g->rank]) && g->rank)
-		wrong(g, "no copy is absorbed");
+	check_bound(g, (const struct sm_bound *)q->all[g->rank]);
 	for (uint32_t r = 0; r < g->w->size; r++) {
 		struct be_bind like = { .group = g,
 					.rank = r,

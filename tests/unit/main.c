@@ -11,6 +11,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_bin,
 	&suite_coalesce,
 	&suite_collective,
+	&suite_copy,
 	&suite_copyq,
 	&suite_definitions,
 	&suite_colour,

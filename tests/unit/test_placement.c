@@ -440,6 +440,33 @@ static bool share(const char *synthetic, unsigned x, unsigned y)
 	return shared;
 }
 
+/* Returns the bytes of the caches that `n` CPUs from `first` on have. */
+static uint64_t cached(const char *synthetic, unsigned first, unsigned n)
+{
+	struct rt_cpus cpus = { 0 };
+	uint64_t bytes;
+
+	for (unsigned x = first; x < first + n; x++)
+		cpus.bits[x / 64] |= 1ull << x % 64;
+	setenv("HWLOC_SYNTHETIC", synthetic, 1);
+	bytes = rt_cpus_caches(&cpus).bytes;
+	unsetenv("HWLOC_SYNTHETIC");
+	return bytes;
+}
+
+static void test_cache_sizes(void)
+{
+	static const char l3[] = "pack:2 l3:2(size=3000000) l2:2(size=500000) core:1 pu:2", l2[] = "pack:1 l2:2(size=700000) core:2 pu:1";
+
+	for (unsigned n = 1; n <= 16; n++)
+		CU_ASSERT_EQUAL(cached(l3, 0, n), (n + 3) / 4 * 3000000);
+	CU_ASSERT_EQUAL(cached(l3, 3, 2), 6000000);
+	CU_ASSERT_EQUAL(cached(l2, 0, 2), 700000);
+	CU_ASSERT_EQUAL(cached(l2, 1, 2), 1400000);
+	CU_ASSERT_EQUAL(cached(l2, 4, 1), 0); /* not there */
+	CU_ASSERT_EQUAL(cached("pack:2 core:2 pu:2", 0, 4), 0);
+}
+
 static void test_caches(void)
 {
 	static const char two[] = "pack:2 l3:2 l2:2 core:1 pu:2", none[] = "pack:2 core:2 pu:2", l2[] = "pack:1 l2:2 core:2 pu:1";
@@ -461,6 +488,6 @@ static void test_caches(void)
 static const struct unit_test tests[] = {
 	{ "topology", test_topology },	   { "paper", test_paper },   { "properties", test_properties },
 	{ "cpusets", test_cpusets },	   { "large", test_large },   { "elsewhere", test_elsewhere },
-	{ "refused", test_refused },	   { "caches", test_caches }, { 0 },
+	{ "refused", test_refused },	   { "caches", test_caches }, { "cache_sizes", test_cache_sizes }, { 0 },
 };
 const struct unit_suite suite_placement = { "placement", tests };

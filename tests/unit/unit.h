@@ -18,6 +18,7 @@ struct unit_suite {
 extern const struct unit_suite suite_bin;
 extern const struct unit_suite suite_coalesce;
 extern const struct unit_suite suite_collective;
+extern const struct unit_suite suite_copy;
 extern const struct unit_suite suite_copyq;
 extern const struct unit_suite suite_definitions;
 extern const struct unit_suite suite_colour;
