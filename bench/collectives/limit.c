@@ -7,12 +7,14 @@
  *            are slots for several epochs, so a sender waits for nobody.
  *   own      Each rank makes what it receives, by loading from the buffers of the others.
  *   ahead    The same, with loads that are asked for far ahead.
+ *   past     The same, with stores past the caches.
  *   push     Each rank stores what it sends into the buffers of the others.
  *   slices   Each rank makes a slice of what every rank receives, in blocks that stay in the caches between a load and a store.
  *   counted  A barrier that counts.
  *
  * They keep the promises of persistent collectives: any number of epochs; nobody touches a rank's buffers before it has started
  * the epoch, or after it has completed it. They notice no dead ranks, and make no progress on other requests. */
+#include "backends/common/copy.h"
 #include "bench/bench.h"
 #include "bench/collectives/rank.h"
 
@@ -31,8 +33,9 @@
 #define COPIED ((size_t)4096) /* doubles of a block of a slice that is only copied */
 #define LINES_AHEAD 64 /* how far ahead lines are asked for */
 #define AHEAD_MAX ((size_t)16384) /* most doubles that are asked for ahead */
+#define PAST_MIN ((size_t)131072) /* fewest doubles that go past the caches */
 
-enum { POSTED, OWN, AHEAD, PUSH, SLICES, COUNTED };
+enum { POSTED, OWN, AHEAD, PAST, PUSH, SLICES, COUNTED };
 
 /* What the ranks share. Behind it are the slots, and then the buffers of each rank. */
 struct shared {
@@ -109,7 +112,7 @@ static void copy(const struct hand *h, double *to, const double *from, size_t n)
 	size_t i = 0;
 
 	if (h->kind != AHEAD) {
-		memcpy(to, from, n * sizeof(double));
+		copy_long((char *)to, (const char *)from, n * sizeof(double), h->kind == PAST);
 		return;
 	}
 	for (; i + 8 <= n; i += 8) {
@@ -360,6 +363,8 @@ static bool suits(const struct side *s, const struct cell *c)
 	switch (s->kind) {
 	case POSTED:
 		return c->count * sizeof(double) <= POSTED_MAX;
+	case PAST:
+		return c->what != BARRIER && !reduces(c->what) && c->count >= PAST_MIN;
 	case AHEAD:
 		return c->what != BARRIER && !reduces(c->what) && c->count <= AHEAD_MAX;
 	case PUSH:
@@ -440,6 +445,7 @@ int main(int argc, char **argv)
 		{ .name = "posted", .kind = POSTED, MEMORY, .run = run_posted },
 		{ .name = "own", .kind = OWN, MEMORY, .start = start, .wait = finish_own },
 		{ .name = "ahead", .kind = AHEAD, MEMORY, .start = start, .wait = finish_own },
+		{ .name = "past", .kind = PAST, MEMORY, .start = start, .wait = finish_own },
 		{ .name = "push", .kind = PUSH, MEMORY, .start = start, .wait = finish_push },
 		{ .name = "slices", .kind = SLICES, MEMORY, .start = start, .wait = finish_slices },
 		{ .name = "counted", .kind = COUNTED, MEMORY, .run = run_counted },
