@@ -79,7 +79,8 @@ struct sm_moved {
 	uint32_t copies; /* loan, send: epochs in which it copies before it lends again */
 	uint64_t lends_from; /* loan, send: the epoch from which on it lends again */
 	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
-	uint64_t staged; /* staged: chunks of earlier epochs; multicast, first send: chunks in the ring in all epochs */
+	/* staged: chunks of earlier epochs; multicast, first send: chunks in the ring in all epochs; copy in pieces: bytes copied */
+	uint64_t staged;
 	uint64_t since; /* loan, send: time from which it has waited for the receiver, ns */
 	struct sm_location operand; /* recv-reduce: location of the source of the copy that it absorbs */
 };
@@ -175,6 +176,7 @@ struct sm_bound {
 	const struct be_bells *bells; /* bells of this rank, rung for its queue */
 	uint64_t epoch; /* epoch under way, copied from `sh` */
 	uint64_t received; /* last epoch in which this view has received a message by pull */
+	uint64_t exchanged; /* last epoch in which this rank receives through slots from a rank that it sends long messages to */
 	struct sm_head **peers; /* blocks of the peers, by rank; NULL if there is no message to or from the rank */
 	uint64_t *known; /* latest epoch that each rank is known to have started */
 	bool umwaits; /* true if the CPU has umwait */

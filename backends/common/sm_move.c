@@ -789,20 +789,22 @@ static int send_staged_issue(struct dispatcher *e, void *what)
 	return m->leaves ? 0 : send_staged(e, m);
 }
 
-static int recv_staged_issue(struct dispatcher *e, void *what)
-{
-	struct sm_msg *m = what;
-
-	m->now->moved = 0;
-	return m->leaves ? 0 : recv_staged(e, m);
-}
-
 static void begin_recv(struct sm_bound *s, struct sm_msg *m)
 {
 	m->now->moved = 0;
 	m->now->begun = m->now->both = false;
 	if (m->way == SM_PULL && invites_early(s, m))
 		invite_sender(s, m);
+	else if (m->way == SM_STAGED && m->two_way && !s->b.helped && !group_crowded(s->b.group))
+		s->exchanged = s->epoch;
+}
+
+static int recv_staged_issue(struct dispatcher *e, void *what)
+{
+	struct sm_msg *m = what;
+
+	begin_recv(sm_of(e), m);
+	return m->leaves ? 0 : recv_staged(e, m);
 }
 
 static int recv_pull_issue(struct dispatcher *e, void *what)

@@ -28,6 +28,18 @@ static int calc_poll(struct dispatcher *e, void *what)
 	return clock_now_ns() >= s->deadlines[(const struct bin_op *)what - s->b.ops];
 }
 
+/* While messages are exchanged through slots, a long copy is made in pieces of so many bytes, between which these messages move. */
+#define PIECE ((size_t)128 << 10)
+
+static int copy_piece(const struct sm_bound *s, struct sm_moved *now, char *to, const char *from, size_t bytes)
+{
+	const size_t left = bytes - now->staged, n = left < PIECE ? left : PIECE;
+
+	copy_long(to + now->staged, from + now->staged, n, s->sh->past);
+	now->staged = n < left ? now->staged + n : 0;
+	return n == left;
+}
+
 static int copy_poll(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
@@ -45,6 +57,8 @@ static int copy_poll(struct dispatcher *e, void *what)
 	to += o->off[1] * basic;
 	if (now->queued || sm_parts(s, o->len * basic))
 		return sm_copy_parts(s, now, i, NULL, to, from, o->len * basic);
+	if (s->exchanged == s->epoch)
+		return copy_piece(s, now, to, from, o->len * basic);
 	copy_long(to, from, o->len * basic, s->sh->past);
 	return 1;
 }

@@ -224,9 +224,12 @@ uint64_t sm_alarm(const struct be_bound *bound)
 	const struct sm_bound *s = (const struct sm_bound *)bound;
 	uint64_t first = UINT64_MAX;
 
-	for (uint32_t at = 0, op; (op = dispatch_next_active(&s->dispatcher, &at)) != UINT32_MAX;)
+	for (uint32_t at = 0, op; (op = dispatch_next_active(&s->dispatcher, &at)) != UINT32_MAX;) {
 		if (s->b.ops[op].kind == BIN_OP_CALC && s->deadlines[op] < first)
 			first = s->deadlines[op];
+		else if (s->b.ops[op].kind == BIN_OP_COPY && !s->b.helped)
+			return 0; /* it waits for nobody, but for its turn among the polls */
+	}
 	return first;
 }
 

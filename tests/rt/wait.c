@@ -125,6 +125,9 @@ static void reset_calls(void)
 
 static const char ring[] = "schedule ring\nbuffer in a[count]\nbuffer out b[count]\n"
 			   "rank r of p { send a to (r + 1) mod p\n recv b from (r - 1) mod p }\n";
+static const char own[] = "schedule own\nbuffer in a[count]\nbuffer out b[count]\n"
+			  "rank r of p {\n  copy a[count / 15 +: count - count / 15] into b[count / 15 +: count - count / 15]\n"
+			  "  send a[0 +: count / 15] to (r + 1) mod p\n  recv b[0 +: count / 15] from (r - 1) mod p\n}\n";
 /* Nothing comes back to a sender: it waits for credit. */
 static const char chain[] = "schedule chain\nbuffer in a[count]\nbuffer out b[count]\n"
 			    "rank r of p {\n  if r + 1 < p { send a to r + 1 }\n  if r > 0 { recv b from r - 1 }\n}\n";
@@ -603,6 +606,29 @@ static int changing(struct member *m)
 	return free_line(&l);
 }
 
+static enum MPIX_Sched_way block(const struct MPIX_Sched_energy_info *info, void *arg)
+{
+	(void)info;
+	(void)arg;
+	return MPIX_SCHED_BLOCK;
+}
+
+/* A rank that sleeps whenever it can copies a block of its own in pieces, for which nobody rings. */
+static int in_pieces(struct member *m)
+{
+	static const struct message msg = { "own", own, 12000000, false };
+	struct plan p = { .message = &msg, .waits = 3, .seed = 1 };
+	struct line l;
+
+	if (bind_line(&l, m, &p, 0))
+		return 1;
+	CALL(MPIX_Sched_energy_handler_reg(m->ctx, block, m));
+	if (run_line(&l))
+		return 1;
+	CALL(MPIX_Sched_energy_handler_dereg(m->ctx));
+	return free_line(&l);
+}
+
 static enum MPIX_Sched_way once(const struct MPIX_Sched_energy_info *info, void *arg)
 {
 	struct member *m = arg;
@@ -894,6 +920,7 @@ int main(int argc, char **argv)
 		run("interrupted", "block", 2, interrupted, &p, -1, wakes);
 	run("late", "block", 2, late, &p, 8, wakes);
 	run("alarms", "block", 2, alarms, &p, -1, 0);
+	run("in_pieces", "block", 2, in_pieces, &p, LONG_MAX, LONG_MAX);
 	run("dumped", "block", 2, dumped, &p, -1, wakes);
 	run("handlers", "block", 2, handlers, &p, -1, -1);
 	p.sleeps = false;
