@@ -421,8 +421,8 @@ static int collect_opinions(struct sm_bound *s, int err, struct opinion *any)
 	return rc;
 }
 
-/* Bytes of a rank that fit the caches of its own core */
-#define CACHED ((uint64_t)512 << 10)
+/* Bytes of a rank that any cache of the last level has room for: below that nobody is asked how large it is */
+#define CACHED ((uint64_t)1 << 20)
 
 /* True if what the ranks of this node have bound does not fit into their caches. What is stored is out of the caches then before it
  * is read, so that it need not be there at all. */

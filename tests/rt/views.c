@@ -80,9 +80,9 @@ static const struct round rounds[] = {
 	{ "parts", 40000, .direct = true, .parts = true },
 	{ "parts_only", 40000, .only = true, .parts = true },
 	{ "parts_private", 40000, .direct = true, .private = true, .rebinds = true, .parts = true },
-	{ "past", 50000, .direct = true, .past = true },
-	{ "past_private", 50000, .direct = true, .private = true, .rebinds = true, .past = true },
-	{ "past_parts", 50000, .direct = true, .parts = true, .past = true },
+	{ "past", 100000, .direct = true, .past = true },
+	{ "past_private", 100000, .direct = true, .private = true, .rebinds = true, .past = true },
+	{ "past_parts", 100000, .direct = true, .parts = true, .past = true },
 	{ "user", 9000, .user = true, .fused = true, .direct = true },
 	{ "scattered", 9000, .scattered = true, .direct = true },
 	{ "nothing", 0, .only = true },
@@ -664,7 +664,7 @@ static void check_bound(struct be_group *g, const struct sm_bound *s)
 {
 	if (g->r->absorbs && !absorbs_copy(s) && g->rank)
 		wrong(g, "no copy is absorbed");
-	if (s->sh->past != (g->r->past && g->w->size > 1)) /* what one rank binds is 0.6 MB, or 0.8 MB with scratch */
+	if (s->sh->past != g->r->past) /* each rank binds 1.2 MB, or 1.6 MB with scratch */
 		wrong(g, "copies go past the caches, or not");
 }
 
