@@ -20,6 +20,18 @@ static inline bool rt_cpus_have(const struct rt_cpus *c, uint32_t cpu)
 	return cpu < RT_CPUS && c->bits[cpu / 64] >> cpu % 64 & 1;
 }
 
+/* Adds the CPUs of `c` to `all`. Returns false if there are none. */
+static inline bool rt_cpus_add(struct rt_cpus *all, const struct rt_cpus *c)
+{
+	uint64_t some = 0;
+
+	for (unsigned i = 0; i < RT_CPUS / 64; i++) {
+		all->bits[i] |= c->bits[i];
+		some |= c->bits[i];
+	}
+	return some != 0;
+}
+
 /* True if the CPU has the instructions of be_umwait. The check takes microseconds on virtual machines. */
 bool rt_cpu_umwaits(void);
 void rt_cpus_get(struct rt_cpus *c);

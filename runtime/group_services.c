@@ -349,8 +349,7 @@ static uint64_t node_caches(const struct rt_process *l)
 	uint64_t bytes;
 
 	for (uint32_t i = 0; i < l->nnode_ranks; i++)
-		for (unsigned k = 0; k < RT_CPUS / 64; k++)
-			all.bits[k] |= l->peers[l->node_ranks[i]].cpus.bits[k];
+		rt_cpus_add(&all, &l->peers[l->node_ranks[i]].cpus);
 	bytes = rt_cpus_caches(&all).bytes;
 	return bytes ? bytes : UINT64_MAX;
 }

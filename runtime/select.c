@@ -50,14 +50,8 @@ static enum rt_shares find_shares(const struct be_group *g, enum select_sharing 
 	bool known = cpus, turns = false;
 
 	for (uint32_t r = 0; r < g->size && cpus; r++) {
-		uint64_t some = 0;
-
 		cpus[r] = g->process->peers[rt_root_rank(g, r)].cpus;
-		for (unsigned i = 0; i < RT_CPUS / 64; i++) {
-			all.bits[i] |= cpus[r].bits[i];
-			some |= cpus[r].bits[i];
-		}
-		known &= some != 0;
+		known &= rt_cpus_add(&all, &cpus[r]);
 	}
 	for (uint32_t r = 0; r < g->size && known && what == SELECT_SHARE_CORE; r++)
 		turns |= !rt_cpus_spins(cpus, sizeof *cpus, g->size, r);

@@ -592,12 +592,14 @@ static int send_pull(struct dispatcher *e, void *what)
 /* Copies a range of the sender's bytes into the receiver's buffer. */
 static int fetch_bytes(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t bytes)
 {
-	if (m->at && m->mine)
+	if (m->at && m->mine) {
 		copy_long(m->mine + skip, m->at + skip, bytes, s->sh->past);
-	else if (m->at)
-		unpack_message(s, m, skip, bytes, m->at + skip);
-	if (m->at)
 		return 0;
+	}
+	if (m->at) {
+		unpack_message(s, m, skip, bytes, m->at + skip);
+		return 0;
+	}
 	if (m->mine)
 		return copy_remote(s, m, skip, m->mine + skip, bytes, false);
 	while (bytes) {

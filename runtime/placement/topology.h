@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The cores of this node, from hwloc. Loads libhwloc on first use, as libpmix: programs without communication cores do not
- * need it, and can be linked statically. */
+ * The cores of this node, from hwloc. Loads libhwloc on first use, as libpmix: programs that neither place ranks, nor
+ * ask what cores share, nor bind much data do not need it, and can be linked statically. */
 #ifndef RUNTIME_TOPOLOGY_H
 #define RUNTIME_TOPOLOGY_H
 
