@@ -76,13 +76,14 @@ struct sm_slot {
 	char rest[];
 };
 
-#define SM_LOAN_MIN 512u /* bytes; longer messages may be lent, shorter ones are as fast in slots */
+#define SM_LOAN_MIN 1024u /* bytes; longer messages may be lent, shorter ones are faster in slots */
+#define SM_INLINE_MAX 512u /* bytes of a payload that begins in the line of its number */
 
-/* Returns the offset of a payload in its slot: a short one shares the number's cache line, a longer one begins with the next line,
- * because copies to and from whole lines are faster. */
+/* Returns the offset of a payload in its slot. A long one begins with a line of its own, because copies to and from whole lines are
+ * faster. */
 static inline size_t sm_payload(uint64_t bytes)
 {
-	return bytes > SM_LOAN_MIN ? SM_LINE : sizeof(struct sm_slot);
+	return bytes > SM_INLINE_MAX ? SM_LINE : sizeof(struct sm_slot);
 }
 
 /* Returns the bytes of a slot for an eager message. */
