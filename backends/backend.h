@@ -232,6 +232,16 @@ static inline void be_pause(void)
 #endif
 }
 
+/* Takes a line away from other CPUs before this one stores to it: the store would have to wait for that. */
+static inline void be_own(const void *line)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)line)); /* does nothing on CPUs that do not have it */
+#else
+	__builtin_prefetch(line, 1);
+#endif
+}
+
 /* ---- bells ----
  *
  * A rank may sleep while it waits. A thread that has stored a word that others wait for therefore rings their bells.

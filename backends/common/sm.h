@@ -6,8 +6,8 @@
  * Each rank has one block (struct sm_head) per request in its heap. The rank publishes its messages there, so that the two ends of a
  * channel find each other at bind time. The block also holds the words that peers write:
  *
- *   eager    The sender stores payload and sequence number into slot epoch & 1 of the receiver. It may do so once the
- *            receiver has started epoch - 1 (the credit), because the slot is free then.
+ *   eager    The sender stores payload and sequence number into slot epoch % SM_SLOTS of the receiver, whose lines it owns ahead. It
+ *            may do so once the receiver has started epoch - SM_SLOTS + 1 (the credit), because the slot is free then.
  *   loan     Eager, but as long as the receiver is punctual, the sender does not copy bytes that lie in its heap: it puts their
  *            location into the slot. The receiver copies them, and announces that it is done, which completes the send. Ranks
  *            that receive such messages themselves do not lend.
@@ -131,13 +131,14 @@ struct sm_msg {
 	bool bounces; /* send, pull: true if the bytes go through bounce, because the receiver cannot read them directly */
 	bool lends, leaves; /* loan, send: true if this rank may lend the bytes; true if its issue leaves them to poll (sm_is_long) */
 	uint32_t chunks, chunk; /* pull, staged: number of chunks of the message, and bytes of each but the last */
+	uint32_t plane; /* eager: bytes from one of its slots to the next */
 	struct sm_moved *now;
 	struct sm_in *in;
 	struct sm_out *out;
 	const struct be_bells *bells; /* the peer's bells */
 	uint64_t bytes;
 	char *mine; /* address of this rank's bytes; NULL if not contiguous, reduced into, or out of reach */
-	struct sm_slot *slot[2]; /* eager: slots for even and odd epochs */
+	char *first; /* eager: the first of its slots */
 	_Atomic uint64_t *started; /* the peer's sm_head.started */
 	/* last value of started that this view has seen or deduced, which avoids reading the peer's cache line */
 	uint64_t *known;

@@ -255,8 +255,8 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	s->dispatcher.todo[mine->op].what = m;
 	if (mine->bytes <= SM_EAGER_MAX) {
 		m->cell = mine->cell;
-		m->slot[0] = send->multicast ? sm_cell(sender, send->cell) : sm_cell(receiver, recv->cell);
-		m->slot[1] = (struct sm_slot *)(void *)((char *)m->slot[0] + sm_eager_bytes(mine->bytes));
+		m->first = send->multicast ? sm_cell(sender, send->cell) : sm_cell(receiver, recv->cell);
+		m->plane = (send->multicast ? sender : receiver)->plane * SM_LINE;
 		m->done = sm_cell(sender, send->cell);
 		return;
 	}

@@ -116,81 +116,90 @@ static int unreachable(const struct sm_bound *s, const struct sm_msg *m)
 	return s->view ? 0 : group_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", m->peer);
 }
 
-/* Asks the receiver to ring when it starts. Other senders may have asked for another epoch: the highest one stays. */
-static __attribute__((noinline, cold)) void want_credit(const struct sm_bound *s, const struct sm_msg *m)
+/* Asks the receiver to ring when it starts `epoch`. Other senders may have asked for another one: the highest one stays. */
+static __attribute__((noinline, cold)) void want_credit(const struct sm_bound *s, const struct sm_msg *m, uint64_t epoch)
 {
 	_Atomic uint64_t *wanted = &s->peers[m->peer]->wanted;
 	uint64_t now = atomic_load_explicit(wanted, memory_order_relaxed);
 
-	while (now < s->epoch && !atomic_compare_exchange_weak_explicit(wanted, &now, s->epoch, memory_order_relaxed,
-									memory_order_relaxed))
+	while (now <= epoch &&
+	       !atomic_compare_exchange_weak_explicit(wanted, &now, epoch + 1, memory_order_relaxed, memory_order_relaxed))
 		;
 }
 
-/* True if the sender has credit for this epoch. Once the receiver has started epoch - 1, it has consumed epoch - 2,
- * whose slot is written now. The load pairs with the store in sm_start. */
-static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m)
+/* Sees how far the receiver is. The load pairs with the store in sm_start. */
+static inline void read_started(struct sm_msg *m)
 {
-	if (*m->known + 1 < s->epoch) {
-		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
+	*m->known = atomic_load_explicit(m->started, memory_order_acquire);
+}
+
+/* True if the sender has credit for this epoch, in which it may be `ahead` epochs ahead of the receiver. Once the receiver has started
+ * epoch - ahead, it has consumed the epoch before that, whose slot is written now. */
+static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m, uint64_t ahead)
+{
+	if (*m->known + ahead < s->epoch) {
+		read_started(m);
 		m->asks = true;
-		if (*m->known + 1 < s->epoch)
-			want_credit(s, m);
+		if (*m->known + ahead < s->epoch)
+			want_credit(s, m, s->epoch - ahead);
 	}
-	return *m->known + 1 >= s->epoch;
+	return *m->known + ahead >= s->epoch;
 }
 
 /* ---- eager ----
  *
  * Sends and receives of no bytes need no registers saved. Those with bytes are therefore in separate functions. */
 
-static inline struct sm_slot *slot_of(const struct sm_bound *s, const struct sm_msg *m)
+static inline struct sm_slot *slot_of(const struct sm_msg *m, uint64_t epoch)
 {
-	return m->slot[s->epoch & 1];
+	return (struct sm_slot *)(void *)(m->first + epoch % SM_SLOTS * m->plane);
 }
 
 static inline char *payload_of(const struct sm_bound *s, const struct sm_msg *m)
 {
-	return (char *)slot_of(s, m) + sm_payload(m->bytes);
+	return (char *)slot_of(m, s->epoch) + sm_payload(m->bytes);
 }
 
-#define ASKS 4u /* reads of a receiver's line, until its start can be seen there, which comes about as late as this rank's own */
+static inline bool has_slot(const struct sm_bound *s, struct sm_msg *m)
+{
+	return has_credit(s, m, SM_SLOTS - 1);
+}
 
-/* Reads the credit of the next epoch. */
-static int ask_ahead(const struct sm_bound *s, struct sm_msg *m)
+/* Reads how far the receiver is, for the epochs that follow: no start should have to wait for that line. */
+static int ask_ahead(struct sm_msg *m)
 {
 	m->now->asking = false;
-	for (unsigned i = 0; i < ASKS; i++) {
-		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
-		if (*m->known >= s->epoch)
-			break;
-		be_pause();
-	}
+	read_started(m);
 	return 1;
 }
 
-/* Where the credit of the next epoch has to be read, a start leaves that to a poll: then neither this start nor the next one waits for
- * that line, which the receiver writes when it starts. A poll reads it at once, because it may be the last one before the rank sleeps. */
+/* Where no message from the receiver shows how far it is, that is read before credit is lacking. A start leaves that to a poll. */
 static inline int end_send(const struct sm_bound *s, struct sm_msg *m)
 {
 	ring_peer(s, m->bells);
-	if (!m->asks || *m->known >= s->epoch)
+	if (!m->asks || *m->known + SM_SLOTS - 2 >= s->epoch)
 		return 1;
 	m->now->asking = s->starts;
-	return s->starts ? 0 : ask_ahead(s, m);
+	__builtin_prefetch(m->started);
+	return s->starts ? 0 : ask_ahead(m);
 }
 
-static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t seq)
+/* bytes: of the payload, 0 if they are lent */
+static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t seq, uint64_t bytes)
 {
+	const char *next = (const char *)slot_of(m, s->epoch + 1);
+
 	/* Makes the payload visible before its number; pairs with the loads in recv_eager and recv_loan. */
-	atomic_store_explicit(&slot_of(s, m)->seq, seq, memory_order_release);
+	atomic_store_explicit(&slot_of(m, s->epoch)->seq, seq, memory_order_release);
+	for (size_t at = 0; at < sm_eager_bytes(bytes); at += SM_LINE)
+		be_own(next + at);
 	return end_send(s, m);
 }
 
 static __attribute__((noinline)) int send_bytes(const struct sm_bound *s, struct sm_msg *m)
 {
 	pack_message(s, m, 0, m->bytes, payload_of(s, m));
-	return announce_slot(s, m, s->epoch);
+	return announce_slot(s, m, s->epoch, m->bytes);
 }
 
 static int send_eager(struct dispatcher *e, void *what)
@@ -199,10 +208,10 @@ static int send_eager(struct dispatcher *e, void *what)
 	struct sm_msg *m = what;
 
 	if (m->now->asking)
-		return ask_ahead(s, m);
-	if (!has_credit(s, m))
+		return ask_ahead(m);
+	if (!has_slot(s, m))
 		return 0;
-	return m->bytes ? send_bytes(s, m) : announce_slot(s, m, s->epoch);
+	return m->bytes ? send_bytes(s, m) : announce_slot(s, m, s->epoch, 0);
 }
 
 /* Returns the next of the sends that share slots with this one, itself included; after NULL the first, and NULL after the last. */
@@ -214,13 +223,13 @@ static const struct sm_msg *next_sharer(const struct sm_bound *s, const struct s
 	return NULL;
 }
 
-/* True if all receivers of the sends that share slots have made room. */
-static bool all_have_credit(const struct sm_bound *s, const struct sm_msg *m)
+/* True if the sends that share slots all have credit. */
+static bool all_have_credit(const struct sm_bound *s, const struct sm_msg *m, uint64_t ahead)
 {
 	const struct sm_desc *at = NULL;
 
 	for (const struct sm_msg *x; (x = next_sharer(s, m, &at));)
-		if (!has_credit(s, &s->msgs[x->op]))
+		if (!has_credit(s, &s->msgs[x->op], ahead))
 			return false;
 	return true;
 }
@@ -232,10 +241,10 @@ static int send_eager_multicast(struct dispatcher *e, void *what)
 	struct sm_msg *m = what;
 
 	if (m->now->asking)
-		return ask_ahead(s, m);
-	if (atomic_load_explicit(&slot_of(s, m)->seq, memory_order_relaxed) == s->epoch)
+		return ask_ahead(m);
+	if (atomic_load_explicit(&slot_of(m, s->epoch)->seq, memory_order_relaxed) == s->epoch)
 		return end_send(s, m);
-	return all_have_credit(s, m) ? send_bytes(s, m) : 0;
+	return all_have_credit(s, m, SM_SLOTS - 1) ? send_bytes(s, m) : 0;
 }
 
 static inline int take_credit(const struct sm_bound *s, const struct sm_msg *m)
@@ -255,9 +264,21 @@ static int recv_eager(struct dispatcher *e, void *what)
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
-	if (atomic_load_explicit(&slot_of(s, m)->seq, memory_order_acquire) != s->epoch)
+	if (atomic_load_explicit(&slot_of(m, s->epoch)->seq, memory_order_acquire) != s->epoch)
 		return 0;
 	return m->bytes ? recv_bytes(s, m) : take_credit(s, m);
+}
+
+/* True if a start does not look for a message, because nothing waits for it. A sender that starts at the same time would have to take
+ * the line of its slot away again. */
+static bool may_wait(const struct dispatcher *e, const struct sm_bound *s, const struct sm_msg *m)
+{
+	return s->starts && !e->ops[m->op].ndone;
+}
+
+static int recv_eager_issue(struct dispatcher *e, void *what)
+{
+	return may_wait(e, sm_of(e), what) ? 0 : recv_eager(e, what);
 }
 
 /* ---- loan ---- */
@@ -295,19 +316,19 @@ static int send_loan(struct dispatcher *e, void *what)
 	int done;
 
 	if (m->now->asking)
-		return ask_ahead(s, m);
+		return ask_ahead(m);
 	if (m->now->begun)
 		return await_return(s, m);
-	if (!has_credit(s, m))
+	if (!has_slot(s, m))
 		return 0;
 	lent = m->lends && s->epoch >= m->now->lends_from;
 	if (lent)
-		memcpy(slot_of(s, m)->rest, &m->now->location, sizeof m->now->location);
+		memcpy(slot_of(m, s->epoch)->rest, &m->now->location, sizeof m->now->location);
 	else
 		pack_message(s, m, 0, m->bytes, payload_of(s, m));
 	m->now->begun = lent;
 	m->now->moved = 0;
-	done = announce_slot(s, m, 2 * s->epoch + lent);
+	done = announce_slot(s, m, 2 * s->epoch + lent, lent ? 0 : m->bytes);
 	m->now->asking &= !lent; /* the return says more */
 	return done && !lent;
 }
@@ -317,7 +338,7 @@ static __attribute__((noinline)) int take_loan(struct sm_bound *s, struct sm_msg
 {
 	struct sm_location from;
 
-	memcpy(&from, slot_of(s, m)->rest, sizeof from);
+	memcpy(&from, slot_of(m, s->epoch)->rest, sizeof from);
 	if (!find_bytes(s, m, &from))
 		return unreachable(s, m);
 	for (size_t at = 0; at < m->bytes; at += SM_LINE)
@@ -333,14 +354,21 @@ static int recv_loan(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	const uint64_t seq = atomic_load_explicit(&slot_of(s, m)->seq, memory_order_acquire);
+	const uint64_t seq = atomic_load_explicit(&slot_of(m, s->epoch)->seq, memory_order_acquire);
 
 	if (seq / 2 != s->epoch)
 		return 0;
 	return seq & 1 ? take_loan(s, m) : recv_bytes(s, m);
 }
 
+static int recv_loan_issue(struct dispatcher *e, void *what)
+{
+	return may_wait(e, sm_of(e), what) ? 0 : recv_loan(e, what);
+}
+
 /* ---- staged ---- */
+
+#define STAGED_AHEAD 1u /* epochs; the ring allows as much, and more for a message of few chunks */
 
 static int send_staged(struct dispatcher *e, void *what)
 {
@@ -348,7 +376,7 @@ static int send_staged(struct dispatcher *e, void *what)
 	struct sm_msg *m = what;
 	const size_t slot = sm_slot_bytes(m->bytes, m->chunk);
 
-	if (!has_credit(s, m))
+	if (!has_credit(s, m, STAGED_AHEAD))
 		return 0;
 	while (m->now->moved < m->chunks) {
 		uint64_t n = m->now->staged + m->now->moved; /* chunks before this one, in all epochs */
@@ -411,7 +439,7 @@ static int send_staged_multicast(struct dispatcher *e, void *what)
 	const uint64_t before = (s->epoch - 1) * m->chunks; /* chunks of earlier epochs */
 	uint64_t consumed = 0;
 
-	if (!all_have_credit(s, m))
+	if (!all_have_credit(s, m, STAGED_AHEAD))
 		return 0;
 	for (uint64_t n; (n = m->now->staged) < before + m->chunks; m->now->staged++) {
 		const struct sm_desc *at = NULL;
@@ -846,9 +874,9 @@ const struct dispatch_how sm_how_send[SM_MODES] = {
 	[SM_LEARNED] = { send_learned_issue, send_learned },
 };
 const struct dispatch_how sm_how_recv[SM_MODES] = {
-	[SM_EAGER] = { recv_eager, recv_eager },
-	[SM_LOAN] = { recv_loan, recv_loan },
-	[SM_EAGER_MULTICAST] = { recv_eager, recv_eager },
+	[SM_EAGER] = { recv_eager_issue, recv_eager },
+	[SM_LOAN] = { recv_loan_issue, recv_loan },
+	[SM_EAGER_MULTICAST] = { recv_eager_issue, recv_eager },
 	[SM_PULL] = { recv_pull_issue, recv_pull },
 	[SM_STAGED] = { recv_staged_issue, recv_staged },
 	[SM_STAGED_MULTICAST] = { recv_staged_issue, recv_staged },
@@ -864,7 +892,7 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t
 		return NULL;
 	*least = m->way == SM_LOAN && recv ? 2 * s->epoch : s->epoch;
 	if (m->way <= SM_EAGER_MULTICAST && recv)
-		return &m->slot[s->epoch & 1]->seq;
+		return &slot_of(m, s->epoch)->seq;
 	if (m->way == SM_LOAN && m->now->begun)
 		return m->done;
 	if (m->way == SM_PULL && recv && !m->now->begun)
@@ -885,8 +913,8 @@ const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
 		return "the receiver to copy it";
 	if (m->now->asking)
 		return "this rank to see how far the receiver is";
-	if (!has_credit(s, m))
-		return "the receiver to start its last epoch";
+	if (!has_credit(s, m, m->way <= SM_EAGER_MULTICAST ? SM_SLOTS - 1 : STAGED_AHEAD))
+		return "the receiver to start an earlier epoch";
 	read = m->way != SM_STAGED_MULTICAST || atomic_load_explicit(&m->out->consumed, memory_order_relaxed) >= (s->epoch - 1) * m->chunks;
 	return m->shares && read ? "another rank, to which the same bytes go" : "the receiver to make room";
 }

@@ -98,40 +98,51 @@ static void find_shares(struct sm_bound *s, int allowed)
 	}
 }
 
-/* Returns the bytes of a message's cell. */
-static size_t cell_size(bool send, uint64_t bytes)
-{
-	if (bytes <= SM_EAGER_MAX && send)
-		return bytes > SM_LOAN_MIN ? SM_LINE : 0;
-	if (bytes <= SM_EAGER_MAX)
-		return 2 * sm_eager_bytes(bytes);
-	return send ? sizeof(struct sm_out) : sizeof(struct sm_in);
-}
+/* Where cells are in a block: the slots of each epoch modulo SM_SLOTS are together, in a plane, and the words of messages follow all
+ * planes. As sizes, or as positions of what comes next, in bytes. */
+struct cells {
+	size_t plane, words;
+	bool wide; /* some slot has several lines */
+};
 
-/* Returns the bytes of the cell that sends share. */
-static size_t shared_size(uint64_t bytes)
+/* Adds n bytes, and returns their position in lines, or 0 if n is 0. */
+static uint32_t add_bytes(size_t *at, size_t n)
 {
-	return bytes <= SM_EAGER_MAX ? 2 * sm_eager_bytes(bytes) : sizeof(struct sm_multicast);
-}
-
-/* Places n bytes at *at, which it advances. Returns the position in lines, or 0 if there are no bytes. */
-static uint32_t place(size_t *at, size_t n)
-{
-	const size_t here = *at;
-
 	*at += n;
-	return n ? (uint32_t)(here / SM_LINE) : 0; /* a heap has no more lines than fit */
+	return n ? (uint32_t)((*at - n) / SM_LINE) : 0; /* a heap has no more lines than fit */
 }
 
-/* Gives a message its cell, and the one that it shares if it has none yet, at *cells. */
-static void place_cells(const struct sm_bound *s, struct sm_desc *e, size_t *cells)
+static uint32_t add_slot(struct cells *at, uint64_t bytes)
+{
+	const size_t n = sm_eager_bytes(bytes);
+
+	at->wide |= n > SM_LINE;
+	return add_bytes(&at->plane, n);
+}
+
+/* Adds the cell of a message. */
+static uint32_t add_cell(struct cells *at, bool send, uint64_t bytes)
+{
+	if (bytes > SM_EAGER_MAX)
+		return add_bytes(&at->words, send ? sizeof(struct sm_out) : sizeof(struct sm_in));
+	return send ? add_bytes(&at->words, bytes > SM_LOAN_MIN ? SM_LINE : 0) : add_slot(at, bytes);
+}
+
+/* Adds the cell that sends share. */
+static uint32_t add_shared(struct cells *at, uint64_t bytes)
+{
+	return bytes <= SM_EAGER_MAX ? add_slot(at, bytes) : add_bytes(&at->words, sizeof(struct sm_multicast));
+}
+
+/* Gives a message its cell, and the one that it shares if it has none yet. */
+static void place_cells(const struct sm_bound *s, struct sm_desc *e, struct cells *cells)
 {
 	const uint32_t shares = s->msgs[e->op].shares;
 	uint32_t *shared = shares ? &s->msgs[shares - 1].cell : NULL;
 
 	if (shared && !*shared)
-		*shared = place(cells, shared_size(e->bytes));
-	e->cell = shared && e->bytes <= SM_EAGER_MAX ? *shared : place(cells, cell_size(e->send, e->bytes));
+		*shared = add_shared(cells, e->bytes);
+	e->cell = shared && e->bytes <= SM_EAGER_MAX ? *shared : add_cell(cells, e->send, e->bytes);
 	if (!shared)
 		return;
 	e->multicast = true;
@@ -142,8 +153,8 @@ static void place_cells(const struct sm_bound *s, struct sm_desc *e, size_t *cel
 	((struct sm_out *)sm_cell(s->head, e->cell))->multicast = *shared;
 }
 
-/* Lists this rank's messages, sorted by channel. Their cells begin at offset `cells` of the block. */
-static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint32_t n, size_t cells)
+/* Lists this rank's messages, sorted by channel, and places their cells. */
+static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint32_t n, struct cells cells)
 {
 	const struct be_bind *b = &s->b;
 	bool sorted = true; /* messages of the same direction often are in order already */
@@ -244,21 +255,13 @@ static uint32_t count_users(const struct sm_bound *s)
 	return n;
 }
 
-int sm_publish(struct sm_bound *s, struct be_handle *handle)
+/* Counts the messages, and their cells. */
+static int count_messages(const struct sm_bound *s, uint32_t *n, struct cells *all)
 {
 	const struct be_bind *b = &s->b;
-	int allowed = group_direct_allowed(b->group);
-	struct sm_shared shared;
-	void *spare;
-	bool large = false, ready;
-	size_t cells, end;
-	uint32_t n = 0;
 
-	if (allowed < 0)
-		return allowed;
-	find_shares(s, allowed);
 	for (uint32_t i = 0; i < b->nops; i++) {
-		uint64_t bytes = b->ops[i].len * b->layout->basic;
+		const uint64_t bytes = b->ops[i].len * b->layout->basic;
 
 		if (!bin_is_message(b->ops[i].kind))
 			continue;
@@ -269,15 +272,37 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle)
 			return group_error(b->group, -ERR_RANGE, "op %u moves too many bytes", i);
 		if (s->msgs[i].network)
 			continue;
-		large |= bytes > SM_EAGER_MAX;
-		handle->size += cell_size(bin_sends(b->ops[i].kind), bytes) + (s->msgs[i].shares == i + 1 ? shared_size(bytes) : 0);
-		n++;
+		add_cell(all, bin_sends(b->ops[i].kind), bytes);
+		if (s->msgs[i].shares == i + 1)
+			add_shared(all, bytes);
+		++*n;
 	}
+	return 0;
+}
+
+int sm_publish(struct sm_bound *s, struct be_handle *handle)
+{
+	const struct be_bind *b = &s->b;
+	int allowed = group_direct_allowed(b->group);
+	struct sm_shared shared;
+	void *spare;
+	bool ready;
+	size_t cells, plane, end;
+	struct cells all = { 0 };
+	uint32_t n = 0;
+	int err;
+
+	if (allowed < 0)
+		return allowed;
+	find_shares(s, allowed);
+	err = count_messages(s, &n, &all);
+	if (err)
+		return err;
 	/* The cells of different ranks are staggered. Otherwise two ranks' words would have the same offset in their
 	 * pages, and a store to one that is still in the store buffer would delay loads of the other. */
 	cells = align_to_line(sizeof *s->head + n * sizeof *s->head->descs) + b->rank % 8 * 4 * SM_LINE;
-	handle->size += cells;
-	end = handle->size;
+	plane = all.plane + (all.wide ? SM_APART : 0);
+	handle->size = end = cells + SM_SLOTS * plane + all.words;
 	if (b->helped)
 		handle->size += sm_lay_out(b, n, &shared);
 	s->head = group_block(b->group, handle->size, &handle->off, &ready);
@@ -291,8 +316,9 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle)
 	s->head->allowed = (uint8_t)allowed;
 	s->head->address = (uint64_t)(uintptr_t)s->head;
 	/* only receivers of long messages check the token */
-	s->head->token = large ? s->head->address ^ clock_now_ns() : 0;
-	list_messages(s, s->head->descs, n, cells);
+	s->head->token = all.words ? s->head->address ^ clock_now_ns() : 0;
+	s->head->plane = (uint32_t)(plane / SM_LINE);
+	list_messages(s, s->head->descs, n, (struct cells){ cells, cells + SM_SLOTS * plane, false });
 	atomic_store_explicit(&s->head->users, count_users(s), memory_order_relaxed);
 	if (b->helped) {
 		struct sm_shared *sh = (struct sm_shared *)(void *)((char *)s->head + end);

@@ -60,6 +60,7 @@ struct sm_head {
 	uint64_t own; /* address of the rank's struct sm_bound, for other threads of its process */
 	uint64_t shared; /* offset of struct sm_shared from here; 0 if there are no helpers */
 	uint8_t allowed; /* enum group_direct: whether other ranks may read this rank's private memory */
+	uint32_t plane; /* lines from a slot of one epoch to that of the next, of each message whose slots are in this block */
 	_Alignas(SM_LINE) struct sm_desc descs[];
 };
 
@@ -85,6 +86,12 @@ static inline size_t sm_payload(uint64_t bytes)
 {
 	return bytes > SM_INLINE_MAX ? SM_LINE : sizeof(struct sm_slot);
 }
+
+/* Slots of a message: its sender may be so many epochs ahead, less one. It often sees only late which epoch the receiver has started. */
+#define SM_SLOTS 3u
+/* Bytes between slots of several lines: a CPU that loads a slot loads some of the lines behind it as well, which would take them away from
+ * a rank that is about to store to them. */
+#define SM_APART 2048u
 
 /* Returns the bytes of a slot for an eager message. */
 static inline size_t sm_eager_bytes(uint64_t bytes)

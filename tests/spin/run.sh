@@ -137,6 +137,7 @@ for topo in ${TOPOS:-TREE CHAIN}; do
 
   # The protocol.
   verify $t-eager none $eager
+  verify $t-eager-slots3 none $eager -DSLOTS=3 -DEPOCHS=4
   verify $t-rendezvous none $rendezvous
   verify $t-shared none $shared -DEPOCHS=2
   verify $t-shared-nc1 none $shared -DNC=1
@@ -145,6 +146,7 @@ for topo in ${TOPOS:-TREE CHAIN}; do
   done
   verify $t-learned none $learned
   verify $t-loan none $loan
+  verify $t-loan-slots3 none $loan -DSLOTS=3 -DEPOCHS=4
 
   # All ranks reach the end of the last epoch, and where a message is buffered in time the root does
   # not wait for the same epoch of its receiver.
@@ -159,9 +161,10 @@ for topo in ${TOPOS:-TREE CHAIN}; do
 
   # Mutants.  Without credit an eager sender overwrites a slot that is still unread (DATA), or the
   # receiver waits for an epoch that is gone (DEADLOCK), and it runs away (PEERS); with one slot the
-  # credit still stops it.
+  # credit still stops it.  With as many slots as epochs that it may be ahead they are one too few.
   verify $t-eager-NO_CREDIT DATA,DEADLOCK,PEERS $eager -DNO_CREDIT
   verify $t-eager-ONE_SLOT DATA,DEADLOCK $eager -DONE_SLOT
+  verify $t-eager-MORE_CREDIT DATA,DEADLOCK,PEERS $eager -DSLOTS=3 -DEPOCHS=4 -DMORE_CREDIT
   verify $t-eager-RELAXED_STORE DATA $eager -DRELAXED_STORE
   verify $t-eager-RELAXED_LOAD DATA $eager -DRELAXED_LOAD
 

@@ -459,6 +459,47 @@ static int dump(struct member *m)
 	return 0;
 }
 
+enum { AHEAD = 2, LINE = 4, LINES = 250 }; /* epochs; elements that fit in a line, or need several */
+
+/* A rank that only sends may be some epochs ahead, and no more. The receiver gets the data of each. */
+static int ahead(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_bcast);
+	char nothing = 0, all[TEAM_MAX];
+
+	NEED(s);
+	for (int n = LINE; n <= LINES; n += LINES - LINE) {
+		int data[LINES];
+		struct MPIX_Sched_bind b = case_bind((void *[]){ data }, 1, (size_t)n, MPIX_SCHED_INT32);
+		MPIX_Sched_request req;
+		int flag = 0;
+
+		CALL(MPIX_Sched_init(s, m->group, &b, &req));
+		for (int e = 1; e <= AHEAD + 1 && m->rank == 0; e++) {
+			for (int i = 0; i < n; i++)
+				data[i] = e * n + i;
+			CALL(MPIX_Sched_start(req));
+			if (e <= AHEAD)
+				CALL(MPIX_Sched_wait(req));
+		}
+		for (int i = 0; i < 100 && m->rank == 0; i++)
+			CALL(MPIX_Sched_request_get_status(req, &flag, NULL));
+		NEED(!flag);
+		NEED(team_allgather(&nothing, all, 1, m) == 0);
+		for (int e = 1; e <= AHEAD + 1 && m->rank; e++) {
+			CALL(MPIX_Sched_start(req));
+			CALL(MPIX_Sched_wait(req));
+			for (int i = 0; i < n; i++)
+				NEED(data[i] == e * n + i);
+		}
+		if (m->rank == 0)
+			CALL(MPIX_Sched_wait(req));
+		CALL(MPIX_Sched_free(&req));
+	}
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 /* Errors are returned for each request: one request is of a group that rank 1 has left, the other of an intact group. */
 static int mixed_errors(struct member *m)
 {
@@ -479,7 +520,7 @@ static int mixed_errors(struct member *m)
 	CALL(MPIX_Sched_group_free(&second));
 	if (m->rank == 1)
 		CALL(MPIX_Sched_free(&reqs[1])); /* rank 1's last request in this group */
-	for (int e = 0; e < 3; e++) { /* rank 0 only sends, so it may be ahead of the others */
+	for (int e = 0; e < 2 * AHEAD; e++) { /* rank 0 only sends, so it may be ahead of the others */
 		int rc = 0;
 
 		if (m->rank == 1) {
@@ -636,6 +677,7 @@ const struct test_case request_cases[] = {
 	{ .name = "late", .fn = late, .sizes = { 2, 3 } },
 	{ .name = "swapped", .fn = swapped, .sizes = { 2, 3 } },
 	{ .name = "lent", .fn = lent, .sizes = { 2 } },
+	{ .name = "ahead", .fn = ahead, .sizes = { 2 } },
 	{ .name = "many", .fn = many, .sizes = { 1, 3, 4 } },
 	{ .name = "churn", .fn = churn, .sizes = { 3 } },
 	{ .name = "repeats", .fn = repeats, .sizes = { 2, 5 } },
