@@ -545,17 +545,17 @@ static bool sender_reaches(struct sm_bound *s, struct sm_msg *m, const struct sm
 	return m->writes;
 }
 
-static struct sm_invitation *invitation(const struct sm_bound *s, const struct sm_msg *m)
+static struct sm_invitation *invitation(const struct sm_msg *m, uint64_t epoch)
 {
-	return &m->out->invited[s->epoch & 1];
+	return &m->out->invited[epoch & 1];
 }
 
 /* Copies the sender's share of a message that both ends copy, or reduces it, if the receiver's buffers can be reached. */
 static int copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 {
-	const struct sm_location to = invitation(s, m)->to, with = invitation(s, m)->operand;
+	const struct sm_location to = invitation(m, s->epoch)->to, with = invitation(m, s->epoch)->operand;
 	const bool operand = with.address || with.heap;
-	const uint64_t how = invitation(s, m)->reduces;
+	const uint64_t how = invitation(m, s->epoch)->reduces;
 	bool fails = false;
 	const char *from = operand ? sm_find(s, m, &with, &fails) : NULL;
 	uint32_t n;
@@ -601,6 +601,17 @@ static int send_pull_issue(struct dispatcher *e, void *what)
 	return 0;
 }
 
+/* Completes a send once the receiver has read all bytes, and owns the line of the next announcement. Of a single chunk the receiver
+ * often looks for that so early that it would only take the line back. */
+static int end_send_pull(const struct sm_bound *s, const struct sm_msg *m)
+{
+	const bool done = atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
+
+	if (done && m->chunks > 1)
+		be_own(&m->in->avail);
+	return done;
+}
+
 static int send_pull(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
@@ -609,12 +620,12 @@ static int send_pull(struct dispatcher *e, void *what)
 
 	if (!m->now->begun)
 		announce_bytes(s, m);
-	if (atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch)
+	if (end_send_pull(s, m))
 		return 1;
-	if (m->chunks <= COPIED_ALONE || atomic_load_explicit(&invitation(s, m)->epoch, memory_order_acquire) != s->epoch)
+	if (m->chunks <= COPIED_ALONE || atomic_load_explicit(&invitation(m, s->epoch)->epoch, memory_order_acquire) != s->epoch)
 		return 0;
 	err = copy_as_sender(s, m);
-	return err ? err : atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
+	return err ? err : end_send_pull(s, m);
 }
 
 /* Copies a range of the sender's bytes into the receiver's buffer. */
@@ -658,7 +669,7 @@ static bool sender_helps(const struct sm_bound *s, const struct sm_msg *m)
 /* Invites the sender to copy, or to reduce, if the message is long enough and the sender can access the receiver's buffers. */
 static void invite_sender(struct sm_bound *s, struct sm_msg *m)
 {
-	struct sm_invitation *out = invitation(s, m);
+	struct sm_invitation *out = invitation(m, s->epoch);
 
 	m->now->both = m->chunks > (m->reduces ? REDUCED_ALONE : COPIED_ALONE) && sender_helps(s, m);
 	if (!m->now->both)
@@ -747,6 +758,8 @@ static int end_pull(struct sm_bound *s, struct sm_msg *m)
 	s->received = s->epoch;
 	/* All reads are done before the sender may overwrite its bytes; pairs with the load in send_pull. */
 	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
+	if (m->now->both)
+		be_own(invitation(m, s->epoch + 1));
 	ring_peer(s, m->bells);
 	return 1;
 }
