@@ -5,6 +5,7 @@
  *
  *   posted   Each rank stores what it sends beside a flag, for 8 B in the flag's line, and the receivers load it from there. There
  *            are slots for several epochs, so a sender waits for nobody.
+ *   owned    The same, and a sender takes the lines of its next slot from the receivers' caches ahead.
  *   own      Each rank makes what it receives, by loading from the buffers of the others.
  *   ahead    The same, with loads that are asked for far ahead.
  *   past     The same, with stores past the caches.
@@ -14,6 +15,7 @@
  *
  * They keep the promises of persistent collectives: any number of epochs; nobody touches a rank's buffers before it has started
  * the epoch, or after it has completed it. They notice no dead ranks, and make no progress on other requests. */
+#include "backends/backend.h"
 #include "backends/common/copy.h"
 #include "bench/bench.h"
 #include "bench/collectives/rank.h"
@@ -35,7 +37,7 @@
 #define AHEAD_MAX ((size_t)16384) /* most doubles that are asked for ahead */
 #define PAST_MIN ((size_t)131072) /* fewest doubles that go past the caches */
 
-enum { POSTED, OWN, AHEAD, PAST, PUSH, SLICES, COUNTED };
+enum { POSTED, OWNED /* the last with slots */, OWN, AHEAD, PAST, PUSH, SLICES, COUNTED };
 
 /* What the ranks share. Behind it are the slots, and then the buffers of each rank. */
 struct shared {
@@ -215,6 +217,12 @@ static bool is_personal(const struct cell *c)
 	return c->what == ALLTOALL || c->what == SCATTER;
 }
 
+static void own_slot(const struct hand *h, const char *slot)
+{
+	for (size_t at = 0; at < h->stride; at += 64)
+		be_own(slot + at);
+}
+
 static void post(struct hand *h, const struct cell *c)
 {
 	const int me = c->rank;
@@ -226,6 +234,8 @@ static void post(struct hand *h, const struct cell *c)
 			continue;
 		memcpy(slot, block_for(c, c->in, to), c->count * sizeof(double));
 		atomic_store_explicit(flag_of(c, slot), h->epoch, memory_order_release);
+		if (h->kind == OWNED)
+			own_slot(h, slot_of(h, h->epoch + 1, me, is_personal(c) ? to : 0));
 		if (!is_personal(c))
 			break;
 	}
@@ -362,6 +372,7 @@ static bool suits(const struct side *s, const struct cell *c)
 {
 	switch (s->kind) {
 	case POSTED:
+	case OWNED:
 		return c->count * sizeof(double) <= POSTED_MAX;
 	case PAST:
 		return c->what != BARRIER && !reduces(c->what) && c->count >= PAST_MIN;
@@ -400,7 +411,7 @@ static int prepare(struct rank *r, struct cell *c, const struct side *s)
 	const size_t in = round_up(cell_in_bytes(c), page), out = round_up(cell_out_bytes(c), page);
 	const size_t stride = round_up(c->count * sizeof(double) + sizeof(uint64_t), 64);
 	const size_t before = round_up(sizeof(struct shared), page);
-	const size_t slots = s->kind == POSTED ? round_up(RING * ranks * ranks * stride, page) : 0;
+	const size_t slots = s->kind <= OWNED ? round_up(RING * ranks * ranks * stride, page) : 0;
 	struct hand *h;
 	char *at;
 
@@ -443,6 +454,7 @@ int main(int argc, char **argv)
 {
 	static const struct side sides[] = {
 		{ .name = "posted", .kind = POSTED, MEMORY, .run = run_posted },
+		{ .name = "owned", .kind = OWNED, MEMORY, .run = run_posted },
 		{ .name = "own", .kind = OWN, MEMORY, .start = start, .wait = finish_own },
 		{ .name = "ahead", .kind = AHEAD, MEMORY, .start = start, .wait = finish_own },
 		{ .name = "past", .kind = PAST, MEMORY, .start = start, .wait = finish_own },
