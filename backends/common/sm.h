@@ -131,7 +131,7 @@ struct sm_msg {
 	bool bounces; /* send, pull: true if the bytes go through bounce, because the receiver cannot read them directly */
 	bool lends, leaves; /* loan, send: true if this rank may lend the bytes; true if its issue leaves them to poll (sm_is_long) */
 	uint32_t chunks, chunk; /* pull, staged: number of chunks of the message, and bytes of each but the last */
-	uint32_t plane; /* eager: bytes from one of its slots to the next */
+	size_t plane; /* eager: bytes from one of its slots to the next */
 	struct sm_moved *now;
 	struct sm_in *in;
 	struct sm_out *out;

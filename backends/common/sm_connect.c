@@ -256,7 +256,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	if (mine->bytes <= SM_EAGER_MAX) {
 		m->cell = mine->cell;
 		m->first = send->multicast ? sm_cell(sender, send->cell) : sm_cell(receiver, recv->cell);
-		m->plane = (send->multicast ? sender : receiver)->plane * SM_LINE;
+		m->plane = (size_t)(send->multicast ? sender : receiver)->plane * SM_LINE;
 		m->done = sm_cell(sender, send->cell);
 		return;
 	}
