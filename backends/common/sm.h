@@ -129,7 +129,7 @@ struct sm_msg {
 	uint8_t way; /* how it travels in this epoch: its mode, or if that is learned, SM_PULL or SM_STAGED */
 	uint8_t chosen; /* learned: its way once it is learned, or 0 */
 	bool bounces; /* send, pull: true if the bytes go through bounce, because the receiver cannot read them directly */
-	bool lends, leaves; /* loan, send: true if this rank may lend the bytes; true if its issue leaves them to poll (sm_is_long) */
+	bool lends, leaves; /* loan, send: true if this rank may lend the bytes; true if its issue leaves them to poll */
 	uint32_t chunks, chunk; /* pull, staged: number of chunks of the message, and bytes of each but the last */
 	size_t plane; /* eager: bytes from one of its slots to the next */
 	struct sm_moved *now;

@@ -226,6 +226,14 @@ static enum sm_mode eager_mode(const struct sm_desc *send)
 	return send->multicast ? SM_EAGER_MULTICAST : send->bytes > SM_LOAN_MIN ? SM_LOAN : SM_EAGER;
 }
 
+/* True if the issue of a recv leaves a short message to poll. Nothing waits for it, and a sender that starts at the same time would
+ * have to take the line of the slot away again. */
+static bool can_wait(const struct sm_bound *s, const struct sm_desc *mine)
+{
+	return !mine->send && mine->bytes <= SM_EAGER_MAX && !s->b.helped && s->b.ops[mine->op].exec != BIN_EARLY &&
+	       !s->dispatcher.ops[mine->op].ndone;
+}
+
 void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 {
 	struct sm_msg *m = &s->msgs[mine->op];
@@ -246,7 +254,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	m->peer = mine->peer;
 	m->op = mine->op;
 	m->bytes = mine->bytes;
-	m->leaves = sm_is_long(s, mine->op);
+	m->leaves = sm_is_long(s, mine->op) || can_wait(s, mine);
 	m->bells = group_bells(s->b.group, mine->peer);
 	m->started = &s->peers[mine->peer]->started;
 	m->known = &s->known[mine->peer];

@@ -269,16 +269,11 @@ static int recv_eager(struct dispatcher *e, void *what)
 	return m->bytes ? recv_bytes(s, m) : take_credit(s, m);
 }
 
-/* True if a start does not look for a message, because nothing waits for it. A sender that starts at the same time would have to take
- * the line of its slot away again. */
-static bool may_wait(const struct dispatcher *e, const struct sm_bound *s, const struct sm_msg *m)
-{
-	return s->starts && !e->ops[m->op].ndone;
-}
-
 static int recv_eager_issue(struct dispatcher *e, void *what)
 {
-	return may_wait(e, sm_of(e), what) ? 0 : recv_eager(e, what);
+	const struct sm_msg *m = what;
+
+	return m->leaves ? 0 : recv_eager(e, what);
 }
 
 /* ---- loan ---- */
@@ -363,7 +358,9 @@ static int recv_loan(struct dispatcher *e, void *what)
 
 static int recv_loan_issue(struct dispatcher *e, void *what)
 {
-	return may_wait(e, sm_of(e), what) ? 0 : recv_loan(e, what);
+	const struct sm_msg *m = what;
+
+	return m->leaves ? 0 : recv_loan(e, what);
 }
 
 /* ---- staged ---- */
