@@ -184,7 +184,7 @@ static inline int end_send(const struct sm_bound *s, struct sm_msg *m)
 	return s->starts ? 0 : ask_ahead(m);
 }
 
-/* bytes: of the payload, 0 if they are lent */
+/* Says that a slot is filled, and owns the lines of the next one. bytes: of the payload, 0 if they are lent */
 static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t seq, uint64_t bytes)
 {
 	const char *next = (const char *)slot_of(m, s->epoch + 1);

@@ -459,7 +459,7 @@ static int dump(struct member *m)
 	return 0;
 }
 
-enum { AHEAD = 2, LINE = 4, LINES = 250 }; /* epochs; elements that fit in a line, or need several */
+enum { AHEAD = 2, LINE = 4, LINES = 250 }; /* epochs, SM_SLOTS - 1; elements that fit in a line, or need several */
 
 /* A rank that only sends may be some epochs ahead, and no more. The receiver gets the data of each. */
 static int ahead(struct member *m)
