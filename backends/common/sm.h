@@ -6,8 +6,8 @@
  * Each rank has one block (struct sm_head) per request in its heap. The rank publishes its messages there, so that the two ends of a
  * channel find each other at bind time. The block also holds the words that peers write:
  *
- *   eager    The sender stores payload and sequence number into slot epoch % SM_SLOTS of the receiver, whose lines it owns ahead. It
- *            may do so once the receiver has started epoch - SM_SLOTS + 1 (the credit), because the slot is free then.
+ *   eager    The sender stores payload and sequence number into slot epoch % SM_SLOTS of the receiver, whose lines it owns ahead. The
+ *            send completes once the receiver has started epoch - 1 (the credit): the slot of the next epoch is free then.
  *   loan     Eager, but as long as the receiver is punctual, the sender does not copy bytes that lie in its heap: it puts their
  *            location into the slot. The receiver copies them, and announces that it is done, which completes the send. Ranks
  *            that receive such messages themselves do not lend.
@@ -69,7 +69,7 @@ struct sm_moved {
 	/* chunks that this end has moved in this epoch; loan, send: times that it was polled while lent; copy that waits: times polled */
 	uint32_t moved;
 	uint32_t copy; /* recv-reduce: 1 + the copy that it absorbs; 0: none */
-	bool asking; /* eager, send: true if it is in its slot, and it has still to be read how far the receiver is */
+	bool asking; /* eager, send: true if it is in its slot, and it awaits credit */
 	bool absorbed; /* copy: true if a recv-reduce absorbs it */
 	/* pull: true if the epoch's announcement has been made (send) or seen (recv); loan, send: true while bytes are lent */
 	bool begun;
@@ -117,8 +117,6 @@ struct sm_partner {
 struct sm_msg {
 	_Alignas(SM_LINE) uint8_t mode; /* enum sm_mode */
 	bool direct; /* true if the receiver can read the sender's private memory */
-	/* send: true if started must be read after each send, because no message from the peer shows its progress */
-	bool asks;
 	bool same; /* true if the peer is in this process */
 	bool reduces; /* true if the received bytes are an operand of a reduction */
 	bool two_way; /* true if the receiver sends long messages to the sender meanwhile: both are busy then, and each copies alone */

@@ -116,34 +116,27 @@ static int unreachable(const struct sm_bound *s, const struct sm_msg *m)
 	return s->view ? 0 : group_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", m->peer);
 }
 
-/* Asks the receiver to ring when it starts `epoch`. Other senders may have asked for another one: the highest one stays. */
-static __attribute__((noinline, cold)) void want_credit(const struct sm_bound *s, const struct sm_msg *m, uint64_t epoch)
+/* Asks the receiver to ring when it starts. Other senders may have asked for another epoch: the highest one stays. */
+static __attribute__((noinline, cold)) void want_credit(const struct sm_bound *s, const struct sm_msg *m)
 {
 	_Atomic uint64_t *wanted = &s->peers[m->peer]->wanted;
 	uint64_t now = atomic_load_explicit(wanted, memory_order_relaxed);
 
-	while (now <= epoch &&
-	       !atomic_compare_exchange_weak_explicit(wanted, &now, epoch + 1, memory_order_relaxed, memory_order_relaxed))
+	while (now < s->epoch && !atomic_compare_exchange_weak_explicit(wanted, &now, s->epoch, memory_order_relaxed,
+									memory_order_relaxed))
 		;
 }
 
-/* Sees how far the receiver is. The load pairs with the store in sm_start. */
-static inline void read_started(struct sm_msg *m)
+/* True if the sender has credit in this epoch: the receiver has started the one before, so it has consumed those before that. The load
+ * pairs with the store in sm_start. */
+static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m)
 {
-	*m->known = atomic_load_explicit(m->started, memory_order_acquire);
-}
-
-/* True if the sender has credit for this epoch, in which it may be `ahead` epochs ahead of the receiver. Once the receiver has started
- * epoch - ahead, it has consumed the epoch before that, whose slot is written now. */
-static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m, uint64_t ahead)
-{
-	if (*m->known + ahead < s->epoch) {
-		read_started(m);
-		m->asks = true;
-		if (*m->known + ahead < s->epoch)
-			want_credit(s, m, s->epoch - ahead);
+	if (*m->known + 1 < s->epoch) {
+		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
+		if (*m->known + 1 < s->epoch)
+			want_credit(s, m);
 	}
-	return *m->known + ahead >= s->epoch;
+	return *m->known + 1 >= s->epoch;
 }
 
 /* ---- eager ----
@@ -160,28 +153,22 @@ static inline char *payload_of(const struct sm_bound *s, const struct sm_msg *m)
 	return (char *)slot_of(m, s->epoch) + sm_payload(m->bytes);
 }
 
-static inline bool has_slot(const struct sm_bound *s, struct sm_msg *m)
+static int await_credit(const struct sm_bound *s, struct sm_msg *m)
 {
-	return has_credit(s, m, SM_SLOTS - 1);
+	m->now->asking = !has_credit(s, m);
+	return !m->now->asking;
 }
 
-/* Reads how far the receiver is, for the epochs that follow: no start should have to wait for that line. */
-static int ask_ahead(struct sm_msg *m)
-{
-	m->now->asking = false;
-	read_started(m);
-	return 1;
-}
-
-/* Where no message from the receiver shows how far it is, that is read before credit is lacking. A start leaves that to a poll. */
+/* Completes a send if it has credit. The slot was free without: the send of the last epoch had credit when it completed. So no start has
+ * to wait for the line that the receiver writes when it starts: a poll reads it. */
 static inline int end_send(const struct sm_bound *s, struct sm_msg *m)
 {
 	ring_peer(s, m->bells);
-	if (!m->asks || *m->known + SM_SLOTS - 2 >= s->epoch)
+	if (*m->known + 1 >= s->epoch)
 		return 1;
-	m->now->asking = s->starts;
+	m->now->asking = true;
 	__builtin_prefetch(m->started);
-	return s->starts ? 0 : ask_ahead(m);
+	return s->starts ? 0 : await_credit(s, m);
 }
 
 /* Says that a slot is filled, and owns the lines of the next one. bytes: of the payload, 0 if they are lent */
@@ -208,9 +195,7 @@ static int send_eager(struct dispatcher *e, void *what)
 	struct sm_msg *m = what;
 
 	if (m->now->asking)
-		return ask_ahead(m);
-	if (!has_slot(s, m))
-		return 0;
+		return await_credit(s, m);
 	return m->bytes ? send_bytes(s, m) : announce_slot(s, m, s->epoch, 0);
 }
 
@@ -224,12 +209,12 @@ static const struct sm_msg *next_sharer(const struct sm_bound *s, const struct s
 }
 
 /* True if the sends that share slots all have credit. */
-static bool all_have_credit(const struct sm_bound *s, const struct sm_msg *m, uint64_t ahead)
+static bool all_have_credit(const struct sm_bound *s, const struct sm_msg *m)
 {
 	const struct sm_desc *at = NULL;
 
 	for (const struct sm_msg *x; (x = next_sharer(s, m, &at));)
-		if (!has_credit(s, &s->msgs[x->op], ahead))
+		if (!has_credit(s, &s->msgs[x->op]))
 			return false;
 	return true;
 }
@@ -241,10 +226,10 @@ static int send_eager_multicast(struct dispatcher *e, void *what)
 	struct sm_msg *m = what;
 
 	if (m->now->asking)
-		return ask_ahead(m);
+		return await_credit(s, m);
 	if (atomic_load_explicit(&slot_of(m, s->epoch)->seq, memory_order_relaxed) == s->epoch)
 		return end_send(s, m);
-	return all_have_credit(s, m, SM_SLOTS - 1) ? send_bytes(s, m) : 0;
+	return send_bytes(s, m);
 }
 
 static inline int take_credit(const struct sm_bound *s, const struct sm_msg *m)
@@ -311,11 +296,9 @@ static int send_loan(struct dispatcher *e, void *what)
 	int done;
 
 	if (m->now->asking)
-		return ask_ahead(m);
+		return await_credit(s, m);
 	if (m->now->begun)
 		return await_return(s, m);
-	if (!has_slot(s, m))
-		return 0;
 	lent = m->lends && s->epoch >= m->now->lends_from;
 	if (lent)
 		memcpy(slot_of(m, s->epoch)->rest, &m->now->location, sizeof m->now->location);
@@ -365,15 +348,13 @@ static int recv_loan_issue(struct dispatcher *e, void *what)
 
 /* ---- staged ---- */
 
-#define STAGED_AHEAD 1u /* epochs; the ring allows as much, and more for a message of few chunks */
-
 static int send_staged(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 	const size_t slot = sm_slot_bytes(m->bytes, m->chunk);
 
-	if (!has_credit(s, m, STAGED_AHEAD))
+	if (!has_credit(s, m))
 		return 0;
 	while (m->now->moved < m->chunks) {
 		uint64_t n = m->now->staged + m->now->moved; /* chunks before this one, in all epochs */
@@ -436,7 +417,7 @@ static int send_staged_multicast(struct dispatcher *e, void *what)
 	const uint64_t before = (s->epoch - 1) * m->chunks; /* chunks of earlier epochs */
 	uint64_t consumed = 0;
 
-	if (!all_have_credit(s, m, STAGED_AHEAD))
+	if (!all_have_credit(s, m))
 		return 0;
 	for (uint64_t n; (n = m->now->staged) < before + m->chunks; m->now->staged++) {
 		const struct sm_desc *at = NULL;
@@ -921,10 +902,10 @@ const char *sm_message_waits(const struct sm_bound *s, uint32_t op)
 		return m->way == SM_PULL && m->now->begun ? "the sender to finish its part of the copy" : "the message";
 	if (m->way == SM_PULL || (m->way == SM_LOAN && m->now->begun))
 		return "the receiver to copy it";
+	if (!has_credit(s, m))
+		return "the receiver to start its last epoch";
 	if (m->now->asking)
 		return "this rank to see how far the receiver is";
-	if (!has_credit(s, m, m->way <= SM_EAGER_MULTICAST ? SM_SLOTS - 1 : STAGED_AHEAD))
-		return "the receiver to start an earlier epoch";
 	read = m->way != SM_STAGED_MULTICAST || atomic_load_explicit(&m->out->consumed, memory_order_relaxed) >= (s->epoch - 1) * m->chunks;
 	return m->shares && read ? "another rank, to which the same bytes go" : "the receiver to make room";
 }

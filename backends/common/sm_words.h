@@ -87,7 +87,7 @@ static inline size_t sm_payload(uint64_t bytes)
 	return bytes > SM_INLINE_MAX ? SM_LINE : sizeof(struct sm_slot);
 }
 
-/* Slots of a message: its sender may be so many epochs ahead, less one. It often sees only late which epoch the receiver has started. */
+/* Slots of a message: that of this epoch, and those of the two before, which the receiver may not have read when the send begins. */
 #define SM_SLOTS 3u
 /* Bytes between slots of several lines: a CPU that loads a slot loads some of the lines behind it as well, which would take them away from
  * a rank that is about to store to them. */

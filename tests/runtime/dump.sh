@@ -77,7 +77,7 @@ epoch=3
 line="bcast_linear epoch 3: op"
 cat >want <<-END
 	rank 0: $line 0, send data[0..1000) to rank 1 tag 0: waits for another rank, to which the same bytes go
-	rank 0: $line 1, send data[0..1000) to rank 2 tag 0: waits for the receiver to start an earlier epoch
+	rank 0: $line 1, send data[0..1000) to rank 2 tag 0: waits for the receiver to start its last epoch
 	rank 0: $line 2, send data[0..1000) to rank 3 tag 0: waits for another rank, to which the same bytes go
 	rank 1: $line 0, recv data[0..1000) from rank 0 tag 0: waits for the message
 	rank 3: $line 0, recv data[0..1000) from rank 0 tag 0: waits for the message

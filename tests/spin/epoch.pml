@@ -34,8 +34,6 @@
  *             are such a trial again
  *      NC     chunks of a STAGED (3 if not given), SHARED or LEARNED message (2)
  *      MULTICAST EAGER, STAGED, both with TREE: the messages share the slots, which the first send fills
- *      SLOTS  of an EAGER or LOAN message (2 if not given; 3 in the library), and one more than the epochs that a sender may
- *             be ahead
  *      EPOCHS 3 if not given
  *
  * Properties.  Each has a name, which stands in the assertion and so in what pan prints:
@@ -45,16 +43,14 @@
  *      WINDOW    nobody, the rank's own ops and the application included, touches a user buffer on
  *                the wrong side of [start e, completion e]
  *      PEERS     epoch e completes on a rank only when every peer that it exchanges messages with
- *                has started e-1, with SLOTS slots e-SLOTS+1
+ *                has started e-1
  *      (and no deadlock: spin's "invalid end state")
  *
  * Mutants, each the protocol with one rule broken.  run.sh names the properties that each violates.
  *
  *      NO_START       all others          the recv does not wait for its own rank's start
  *      NO_CREDIT      EAGER, STAGED, LEARNED, LOAN  the send does not look at the receiver's `started`
- *      ONE_SLOT       EAGER, LOAN         one slot instead of SLOTS
- *      MORE_CREDIT    EAGER, LOAN         the sender may be SLOTS epochs ahead
- *      OWN_CREDIT     EAGER, MULTICAST       the first send looks at the `started` of its own receiver only
+ *      FEW_SLOTS      EAGER, LOAN         two slots instead of three
  *      OWN_RING       STAGED, MULTICAST      the first send looks at the `consumed` of its own receiver only
  *      NO_DONE        RENDEZVOUS, SHARED, LOAN  the send completes without waiting for `done`
  *      NO_INVITATION  SHARED              the sender copies before it sees `invited`
@@ -147,8 +143,10 @@
 #error "NC is for STAGED, SHARED and LEARNED"
 #endif
 #define NC        1
-#ifndef SLOTS
+#ifdef FEW_SLOTS
 #define SLOTS     2
+#else
+#define SLOTS     3
 #endif
 #else
 #error "KIND is EAGER, RENDEZVOUS, SHARED, STAGED, LEARNED or LOAN"
@@ -156,22 +154,16 @@
 
 #define DIRECT  (KIND == RENDEZVOUS || KIND == SHARED)
 #define SLOTTED (KIND == EAGER || KIND == LOAN)
-#if SLOTTED
-#define LEAD    (SLOTS - 1)     /* epochs that a sender may be ahead */
-#else
-#define LEAD    1
-#endif
 #if KIND == LEARNED && (defined(NO_START) || defined(NO_DONE) || defined(RELAXED_STORE) || defined(RELAXED_LOAD) || defined(RELAXED_DONE)) \
     || KIND != LEARNED && (defined(LATE_CHOICE) || defined(EPOCH_COUNT) || defined(STALE_CHOICE)) \
-    || defined(NO_CREDIT) && DIRECT || (defined(ONE_SLOT) || defined(MORE_CREDIT)) && !SLOTTED || defined(NO_DONE) && !DIRECT && KIND != LOAN \
+    || defined(NO_CREDIT) && DIRECT || defined(FEW_SLOTS) && !SLOTTED || defined(NO_DONE) && !DIRECT && KIND != LOAN \
     || defined(NO_RING) && KIND != STAGED || defined(RELAXED_STORE) && DIRECT || defined(RELAXED_LOAD) && (KIND == SHARED || KIND == LOAN) \
     || defined(RELAXED_DONE) && (KIND == EAGER || KIND == SHARED) \
     || (defined(NO_INVITATION) || defined(ONE_INVITATION) || defined(NO_HELPED) || defined(TORN_CLAIM) || defined(RELAXED_HELP)) && KIND != SHARED
 #error "this mutant does not apply to this KIND"
 #endif
-#if defined(MULTICAST) && (KIND != EAGER && KIND != STAGED || TOPO != TREE) || (defined(OWN_CREDIT) || defined(OWN_RING)) && !defined(MULTICAST) \
-    || defined(OWN_CREDIT) && KIND != EAGER || defined(OWN_RING) && KIND != STAGED
-#error "MULTICAST is for EAGER or STAGED with TREE, OWN_CREDIT and OWN_RING for MULTICAST"
+#if defined(MULTICAST) && (KIND != EAGER && KIND != STAGED || TOPO != TREE) || defined(OWN_RING) && (!defined(MULTICAST) || KIND != STAGED)
+#error "MULTICAST is for EAGER or STAGED with TREE, OWN_RING for STAGED with MULTICAST"
 #endif
 
 /* Chunk k (1 .. NC) of epoch e, counted over all epochs from 1.  It is also what the two cells of
@@ -237,11 +229,7 @@ typedef Message {
 Message msg[MESSAGES];
 
 #if SLOTTED
-#ifdef ONE_SLOT
-#define SLOT(e, k)  0
-#else
 #define SLOT(e, k)  ((e) % SLOTS)
-#endif
 #else
 #define SLOT(e, k)  (COUNT(e, k) % SLOTS)
 #endif
@@ -288,19 +276,18 @@ Message msg[MESSAGES];
 #define GET(c)  GET_SLOT(c)
 #endif
 
-/* The credit of EAGER and STAGED.  The receiver has started e-LEAD, so it has completed the epoch before,
- * which was in the slot of e.  PEERS for the sender follows too.  In STAGED the ring guards the
+/* The credit of EAGER and STAGED: the receiver has started e-1.  PEERS for the sender follows.  An EAGER send completes
+ * with it, and begins without: the one before had it, so the receiver has started e-2 by then, and completed e-3,
+ * which was in the slot of e.  In STAGED the ring guards the
  * slots, and the credit is there for PEERS, in short messages: the last chunk of e waits until chunk
  * e*NC - D is consumed, which is a chunk of e-1 or later, so that the credit says nothing new, if
  * 2*NC > D.  (run.sh shows both sides: NC=1 fails without the credit, NC=2 and NC=3 do not.) */
 #ifdef NO_CREDIT
 #define CREDIT  true
-#elif defined(MORE_CREDIT)
-#define CREDIT  (rank[DST(m)].started >= e - LEAD - 1)
-#elif defined(MULTICAST) && !defined(OWN_CREDIT)
-#define CREDIT  (rank[DST(0)].started >= e - LEAD && rank[DST(1)].started >= e - LEAD)
+#elif defined(MULTICAST) && KIND == STAGED
+#define CREDIT  (rank[DST(0)].started >= e - 1 && rank[DST(1)].started >= e - 1)
 #else
-#define CREDIT  (rank[DST(m)].started >= e - LEAD)
+#define CREDIT  (rank[DST(m)].started >= e - 1)
 #endif
 
 /* PUBLISH says that chunk k is there, ARRIVED sees it, RELEASE says that the receiver is through
@@ -417,15 +404,14 @@ proctype send(byte m)
       staged = staged + NC
     fi;
 #elif KIND == LOAN
-    CREDIT;
     if
     :: SEQ = 2 * e + 1                  /* the user buffer is stable until this send completes */
 #ifndef NO_DONE
       ; (msg[m].done == e)
 #endif
-    :: PUT(0); PUT(1); SEQ = 2 * e
+    :: PUT(0); PUT(1); SEQ = 2 * e; CREDIT
 #ifdef RELAXED_STORE
-    :: PUT(0); SEQ = 2 * e; PUT(1)
+    :: PUT(0); SEQ = 2 * e; PUT(1); CREDIT
 #endif
     fi;
 #elif KIND == SHARED
@@ -454,10 +440,14 @@ proctype send(byte m)
 #else
 #ifdef MULTICAST
     if
+#if KIND == STAGED
     :: m == 0 -> CREDIT
+#else
+    :: m == 0
+#endif
     :: else -> k = NC; ARRIVED; k++     /* one send has put the bytes there for both, and no other rank has to see that */
     fi;
-#else
+#elif KIND != EAGER
     CREDIT;
 #endif
     do
@@ -474,6 +464,9 @@ proctype send(byte m)
       k++
     :: else -> break
     od;
+#if KIND == EAGER
+    CREDIT;
+#endif
 #endif
 
     msg[m].sent = e;
@@ -592,7 +585,7 @@ proctype recv(byte m)
  */
 
 #define OPS_DONE(m)      ((SRC(m) != r || msg[m].sent == e) && (DST(m) != r || msg[m].received == e))
-#define PEER_STARTED(m)  ((SRC(m) != r || rank[DST(m)].started >= e - LEAD) && (DST(m) != r || rank[SRC(m)].started >= e - 1))
+#define PEER_STARTED(m)  ((SRC(m) != r || rank[DST(m)].started >= e - 1) && (DST(m) != r || rank[SRC(m)].started >= e - 1))
 #define FINISHED(r)      (rank[r].started == EPOCHS && rank[r].window == 0)
 
 proctype application(byte r)

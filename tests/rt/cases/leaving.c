@@ -18,7 +18,7 @@ static int leaves(struct member *m)
 
 	NEED(s);
 	CALL(MPIX_Sched_init(s, m->group, &b, &req));
-	for (int e = 0; e < 5 && m->rank != 1; e++) { /* more than rank 0 may be ahead */
+	for (int e = 0; e < 3 && m->rank != 1; e++) {
 		rc = MPIX_Sched_start(req);
 		rc = rc ? rc : MPIX_Sched_wait(req);
 		if (rc)
