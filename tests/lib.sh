@@ -102,8 +102,8 @@ variant()
 }
 
 # The build of variants.sh, of which fuzz.sh takes objects: compiling takes much longer than what they run. Without optimisation
-# it takes a third of the time.
-CLANG=(CC=clang SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fsanitize=fuzzer-no-link' CFLAGS='-O0 -g1')
+# it takes a third of the time, with traps in place of UBSan's messages two thirds.
+CLANG=(CC=clang SAN='-fsanitize=address,undefined -fsanitize-trap=undefined -fsanitize=fuzzer-no-link' CFLAGS='-O0 -g1')
 
 # programs NAME SCRIPT... : what these scripts run, in the variant NAME: to build no more of it, as all of it takes minutes
 programs()
