@@ -8,6 +8,7 @@
 #include "util/env.h"
 #include "util/err.h"
 #include "util/mem.h"
+#include "util/patience.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -51,6 +52,7 @@ struct mpix_sched_ctx {
 	_Atomic bool chooses; /* true if energy.fn is not NULL */
 	_Atomic uint32_t ngroups; /* groups created from this context, without subgroups */
 	_Atomic bool crowded; /* ranks outnumber cores in a group created from this context; changed under `lock` */
+	struct stays stays; /* of threads that wait */
 	_Atomic bool paused; /* true if communication cores make no progress on its requests */
 	_Atomic uint64_t steals[2]; /* times that the rank made progress for others: [0] on its NUMA node, [1] elsewhere */
 	struct MPIX_Sched_stats gone; /* counters of requests that have been freed */

@@ -212,12 +212,12 @@ static bool is_active(const struct mpix_sched_request *req)
 	return atomic_load(&req->turn->state) >= RT_ACTIVE;
 }
 
-#define PATIENCE_NS 1000000000u /* longest wait for another thread, which may be in a user's operation */
+#define MOST_NS 1000000000u /* longest wait for another thread, which may be in a user's operation */
 
 int MPIX_Sched_dump(MPIX_Sched_ctx ctx, int fd)
 {
 	struct out o = { .fd = fd };
-	uint64_t until = clock_now_ns() + PATIENCE_NS;
+	uint64_t until = clock_now_ns() + MOST_NS;
 
 	if (!ctx)
 		return MPIX_SCHED_ERR_ARG;

@@ -178,16 +178,31 @@ static bool has_no_patience(const struct rt_wait *w)
 	return needed || patience_over(&w->patience, PATIENCE_NS);
 }
 
-/* Yields the CPU. Prepares to sleep instead if other ranks need the CPU, and yields let nobody run. now: when the iteration ended, ns */
+/* True if the thread keeps the CPU that it shares with another rank for a while. */
+static bool keeps_cpu(struct rt_wait *w, uint64_t now)
+{
+	struct stays *s = &w->ctx->stays;
+
+	if (now >= w->patience.stays && w->req && stays_due(s, now) && needs_this_cpu(w->req->group, true))
+		w->patience.stays = stays_begin(s, now);
+	return now < w->patience.stays;
+}
+
+/* Yields the CPU, or keeps it. Prepares to sleep instead if other ranks need the CPU, and yields let nobody run. now: when the iteration
+ * ended, ns */
 static void yield_or_arm(struct rt_wait *w, uint64_t now)
 {
-	if (w->armed || !is_crowded(w) || !has_no_patience(w)) {
-		patience_yield(&w->patience, now);
-		return;
+	const bool crowded = is_crowded(w);
+
+	if (!w->armed && !crowded && !chooses(w) && keeps_cpu(w, now)) {
+		spin_more(w, RT_CHECK_SPINS);
+	} else if (w->armed || !crowded || !has_no_patience(w)) {
+		stays_yield(&w->ctx->stays, &w->patience, now);
+	} else {
+		arm_wait(w);
+		if (w->awake || chooses(w))
+			w->alarm = now + NAP_NS;
 	}
-	arm_wait(w);
-	if (w->awake || chooses(w))
-		w->alarm = now + NAP_NS;
 }
 
 /* Spins, yields, or prepares to sleep, as `way` says. */
@@ -211,8 +226,9 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 		if (!w->began) {
 			w->began = w->checked = now;
 			w->patience = (struct patience){ 0 };
-			if (w->req && is_crowded(w)) {
+			if (w->req)
 				rt_board_here(w->req->group->board, w->req->group->rank);
+			if (w->req && is_crowded(w)) {
 				atomic_store_explicit(&w->req->group->board->slots[w->req->group->rank].waits, 1, memory_order_relaxed);
 				if (!needs_this_cpu(w->req->group, false)) {
 					spin_more(w, CROWDED_SPINS);

@@ -11,6 +11,7 @@
 #include "util/clock.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@
 
 struct patience {
 	uint64_t since, last; /* time since when yields have let nobody run, and of the last yield, ns; 0: none yet */
+	uint64_t stays; /* time until which it keeps its CPU, ns */
 };
 
 /* Yields the CPU. begin: the time now, ns */
@@ -37,6 +39,44 @@ static inline void patience_yield(struct patience *p, uint64_t begin)
 static inline bool patience_over(const struct patience *p, uint64_t ns)
 {
 	return p->last - p->since > ns;
+}
+
+/* When threads that share a CPU, although there may be one for each, keep it instead of yielding. Linux moves only a thread that has not
+ * run for a while (sched_migration_cost, 500 us), and so none of those that yield to each other. */
+struct stays {
+	_Atomic bool gave_way; /* the last yield let another thread run */
+	_Atomic uint64_t from, apart; /* time before which none stays again, and how long after the last time that is, ns */
+};
+
+/* Longest time for which a thread stays, and time until one does so again: at first, and at most */
+#define STAY_NS 4000000u
+#define APART_NS 100000u
+#define APART_MOST_NS ((uint64_t)1000000000)
+
+/* True if the last yield let another thread run, and it is time to try whether they part. Asked once for each yield. */
+static inline bool stays_due(struct stays *s, uint64_t now)
+{
+	return atomic_exchange_explicit(&s->gave_way, false, memory_order_relaxed) &&
+	       now >= atomic_load_explicit(&s->from, memory_order_relaxed);
+}
+
+/* Returns the time until which the thread stays. */
+static inline uint64_t stays_begin(struct stays *s, uint64_t now)
+{
+	uint64_t apart = 2 * atomic_load_explicit(&s->apart, memory_order_relaxed);
+
+	apart = apart < APART_NS ? APART_NS : apart > APART_MOST_NS ? APART_MOST_NS : apart;
+	atomic_store_explicit(&s->apart, apart, memory_order_relaxed);
+	atomic_store_explicit(&s->from, now + apart, memory_order_relaxed);
+	return now + STAY_NS;
+}
+
+/* As patience_yield. */
+static inline void stays_yield(struct stays *s, struct patience *p, uint64_t begin)
+{
+	patience_yield(p, begin);
+	if (p->last - begin > PATIENCE_SWITCH_NS)
+		atomic_store_explicit(&s->gave_way, true, memory_order_relaxed);
 }
 
 #endif

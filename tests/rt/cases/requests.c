@@ -500,6 +500,37 @@ static int ahead(struct member *m)
 	return 0;
 }
 
+/* Ranks that each had a CPU when their group was made, but share one now, and later may part again. */
+static int shares(struct member *m)
+{
+	static const char ring[] = "schedule ring\nbuffer in a[count]\nbuffer out b[count]\n"
+				   "rank r of p { send a to (r + 1) mod p\n recv b from (r - 1) mod p }\n";
+	MPIX_Sched s = case_load(m, ring);
+	MPIX_Sched_request req;
+	int a = 0, b = 0, first = 0;
+	struct MPIX_Sched_bind bind = case_bind((void *[]){ &a, &b }, 2, 1, MPIX_SCHED_INT32);
+	cpu_set_t mine, one;
+
+	NEED(s);
+	CALL(MPIX_Sched_init(s, m->group, &bind, &req));
+	NEED(sched_getaffinity(0, sizeof mine, &mine) == 0);
+	while (!CPU_ISSET(first, &mine))
+		first++;
+	CPU_ZERO(&one);
+	CPU_SET(first, &one);
+	for (int e = 0; e < 600; e++) {
+		if (e % 300 == 0)
+			NEED(sched_setaffinity(0, sizeof mine, e ? &mine : &one) == 0);
+		a = e * m->size + m->rank;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		NEED(b == e * m->size + (m->rank + m->size - 1) % m->size);
+	}
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 /* Errors are returned for each request: one request is of a group that rank 1 has left, the other of an intact group. */
 static int mixed_errors(struct member *m)
 {
@@ -678,6 +709,7 @@ const struct test_case request_cases[] = {
 	{ .name = "swapped", .fn = swapped, .sizes = { 2, 3 } },
 	{ .name = "lent", .fn = lent, .sizes = { 2 } },
 	{ .name = "ahead", .fn = ahead, .sizes = { 2 } },
+	{ .name = "shares", .fn = shares, .sizes = { 2, 3 } },
 	{ .name = "many", .fn = many, .sizes = { 1, 3, 4 } },
 	{ .name = "churn", .fn = churn, .sizes = { 3 } },
 	{ .name = "repeats", .fn = repeats, .sizes = { 2, 5 } },
