@@ -96,8 +96,8 @@ void sm_choose(const struct sm_bound *s, struct sm_msg *m)
 {
 	const uint64_t pull = trial_cost(s, m, true), staged = trial_cost(s, m, false);
 
-	/* one epoch of each says less than seven */
-	m->chosen = (is_long_trial(m) ? pull / 5 * 4 : pull) < staged ? SM_PULL : SM_STAGED;
+	/* one epoch of each says less than seven, and both ends have to make progress for a ring */
+	m->chosen = (is_long_trial(m) ? pull / 10 * 9 : pull) < staged ? SM_PULL : SM_STAGED;
 	/* visible with the `done` of this epoch; pairs with the load in sm_find_way */
 	atomic_store_explicit(&m->out->way, m->chosen, memory_order_relaxed);
 }
