@@ -23,6 +23,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_placement,
 	&suite_rounds,
 	&suite_board,
+	&suite_patience,
 	&suite_select,
 	&suite_split,
 	&suite_sweep,
