@@ -197,7 +197,7 @@ static void yield_or_arm(struct rt_wait *w, uint64_t now)
 	if (!w->armed && !crowded && !chooses(w) && keeps_cpu(w, now)) {
 		spin_more(w, RT_CHECK_SPINS);
 	} else if (w->armed || !crowded || !has_no_patience(w)) {
-		stays_yield(&w->ctx->stays, &w->patience, now);
+		atomic_store_explicit(&w->ctx->stays.gave_way, patience_yield(&w->patience, now), memory_order_relaxed);
 	} else {
 		arm_wait(w);
 		if (w->awake || chooses(w))

@@ -26,13 +26,17 @@ struct patience {
 	uint64_t stays; /* time until which it keeps its CPU, ns */
 };
 
-/* Yields the CPU. begin: the time now, ns */
-static inline void patience_yield(struct patience *p, uint64_t begin)
+/* Yields the CPU. Returns true if that let others run. begin: the time now, ns */
+static inline bool patience_yield(struct patience *p, uint64_t begin)
 {
+	bool gave_way;
+
 	sched_yield();
 	p->last = clock_now_ns();
-	if (!p->since || p->last - begin > PATIENCE_SWITCH_NS)
+	gave_way = p->last - begin > PATIENCE_SWITCH_NS;
+	if (!p->since || gave_way)
 		p->since = p->last;
+	return gave_way;
 }
 
 /* True once the thread has yielded in vain for `ns` nanoseconds. */
@@ -69,14 +73,6 @@ static inline uint64_t stays_begin(struct stays *s, uint64_t now)
 	atomic_store_explicit(&s->apart, apart, memory_order_relaxed);
 	atomic_store_explicit(&s->from, now + apart, memory_order_relaxed);
 	return now + STAY_NS;
-}
-
-/* As patience_yield. */
-static inline void stays_yield(struct stays *s, struct patience *p, uint64_t begin)
-{
-	patience_yield(p, begin);
-	if (p->last - begin > PATIENCE_SWITCH_NS)
-		atomic_store_explicit(&s->gave_way, true, memory_order_relaxed);
 }
 
 #endif
