@@ -254,11 +254,9 @@ static void map_more(struct rt_peer *p, uint64_t end)
 
 	if (fstat(p->fd, &st) || end > (uint64_t)st.st_size)
 		return;
-	base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
-	if (base == MAP_FAILED)
+	base = rt_heap_map(p->fd, (size_t)st.st_size);
+	if (!base)
 		return;
-	rt_heap_advise(base, (size_t)st.st_size);
-	rt_heap_populate(base);
 	if (VEC_PUSH(&p->maps, (struct rt_map){ base, (size_t)st.st_size })) {
 		munmap(base, (size_t)st.st_size);
 		return;

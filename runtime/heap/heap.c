@@ -15,11 +15,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define STEP ((size_t)2 << 20) /* the file grows by multiples of this, a huge page */
 /* A block of so many bytes begins with a page. If a source and a target differ by a line or a few in their place in the page, some CPUs
  * take a load for one of what was just stored, and a copy takes half as long again. */
 #define PAGES ((size_t)16 << 10)
 #define PAGE ((size_t)4096)
+#define FILLED ((size_t)1 << 30) /* most bytes of a block that is present at once: of a longer one the program may touch little */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* since Linux 6.1 */
+#endif
 
 static void close_files(const struct rt_heap *h)
 {
@@ -29,7 +32,24 @@ static void close_files(const struct rt_heap *h)
 		close(h->event);
 }
 
-void rt_heap_populate(char *base)
+/* Reserves address space that begins where a huge page may. Returns NULL if there is not so much. */
+static char *reserve(size_t size)
+{
+	const size_t all = size + RT_HEAP_STEP;
+	char *p = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *base;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	base = p + (align_up((uintptr_t)p, RT_HEAP_STEP) - (uintptr_t)p);
+	if (base > p)
+		munmap(p, (size_t)(base - p));
+	munmap(base + size, (size_t)(p + RT_HEAP_STEP - base));
+	return base;
+}
+
+/* Makes the first pages of a mapped heap present, so that binds need not wait for them one by one. Fails before Linux 5.14, without
+ * consequences. */
+static void populate(char *base)
 {
 	const size_t all = (size_t)128 << 10;
 
@@ -40,24 +60,31 @@ void rt_heap_populate(char *base)
 		atomic_fetch_or_explicit((_Atomic char *)base + at, 0, memory_order_relaxed);
 }
 
-void rt_heap_advise(char *base, size_t size)
+char *rt_heap_map(int fd, size_t size)
 {
+	char *base = reserve(size);
+
+	if (!base)
+		return NULL;
+	if (mmap(base, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+		munmap(base, size);
+		return NULL;
+	}
 	madvise(base, size, MADV_HUGEPAGE);
+	populate(base);
+	return base;
 }
 
-/* Reserves address space that begins where a huge page may. Returns NULL if there is not so much. */
-static char *reserve(size_t size)
+void rt_heap_fill(char *at, size_t len)
 {
-	const size_t all = size + STEP;
-	char *p = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *base;
+	const uintptr_t first = align_up((uintptr_t)at, RT_HEAP_STEP), end = ((uintptr_t)at + len) / RT_HEAP_STEP * RT_HEAP_STEP;
 
-	if (p == MAP_FAILED)
-		return NULL;
-	base = p + (align_up((uintptr_t)p, STEP) - (uintptr_t)p);
-	if (base > p)
-		munmap(p, (size_t)(base - p));
-	munmap(base + size, (size_t)(p + STEP - base));
-	return base;
+	if (first >= end)
+		return;
+	/* The kernel makes a huge page where one of its pages is present. */
+	for (uintptr_t p = first; p < end; p += RT_HEAP_STEP)
+		atomic_fetch_or_explicit((_Atomic char *)p, 0, memory_order_relaxed);
+	madvise((void *)first, end - first, MADV_COLLAPSE);
 }
 
 int rt_resize(int fd, size_t size)
@@ -125,7 +152,7 @@ void rt_heap_unref(struct rt_heap *h)
 
 uint64_t rt_heap_reach(uint64_t end)
 {
-	return align_up(end, STEP);
+	return align_up(end, RT_HEAP_STEP);
 }
 
 static bool grow_heap(struct rt_heap *h, size_t need)
@@ -139,9 +166,9 @@ static bool grow_heap(struct rt_heap *h, size_t need)
 	if (mmap(h->base + h->size, size - h->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, h->fd,
 		 (off_t)h->size) == MAP_FAILED)
 		return false;
-	rt_heap_advise(h->base + h->size, size - h->size);
+	madvise(h->base + h->size, size - h->size, MADV_HUGEPAGE);
 	if (!h->size)
-		rt_heap_populate(h->base);
+		populate(h->base);
 	h->size = size;
 	return true;
 }
@@ -181,9 +208,10 @@ static size_t gap_before(uint64_t off, size_t len)
 	return len < PAGES ? 0 : align_up(off, PAGE) - off;
 }
 
-/* clear: true if the block has to be zero */
+/* clear: true if the block has to be zero, and as much of it as can be in huge pages */
 static void *take_block(struct rt_heap *h, size_t len, bool clear, uint64_t *off)
 {
+	const size_t size = h->size;
 	uint64_t end = h->blocks.n ? h->blocks.at[h->blocks.n - 1].off + h->blocks.at[h->blocks.n - 1].len : 0;
 	const size_t gap = gap_before(end, len);
 
@@ -212,6 +240,8 @@ static void *take_block(struct rt_heap *h, size_t len, bool clear, uint64_t *off
 	if (gap)
 		(void)VEC_PUSH(&h->blocks, (struct rt_block){ .off = end, .len = gap });
 	(void)VEC_PUSH(&h->blocks, (struct rt_block){ .off = end + gap, .len = len, .used = true });
+	if (clear && len >= RT_HEAP_STEP && len <= FILLED)
+		rt_heap_fill(h->base + size, h->size - size);
 	*off = end + gap;
 	return h->base + end + gap;
 }

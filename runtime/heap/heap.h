@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #define RT_HEAP_LINE 64u /* alignment of blocks */
+#define RT_HEAP_STEP ((size_t)2 << 20) /* the file grows by multiples of this, a huge page */
 
 struct rt_block {
 	uint64_t off;
@@ -47,14 +48,16 @@ static inline struct rt_door *rt_heap_door(const struct rt_heap *h)
 	return (struct rt_door *)(void *)h->base;
 }
 void rt_heap_unref(struct rt_heap *h);
-/* Says that a mapped part of a heap may be in huge pages, where the system allows that for shared memory. */
-void rt_heap_advise(char *base, size_t size);
-/* Makes the first pages of a mapped heap present, so that binds need not wait for them one by one. Fails before Linux 5.14, without
- * consequences. */
-void rt_heap_populate(char *base);
+/* Maps the first `size` bytes of a heap's file, of which the first pages are present then, so that binds need not wait for them one by
+ * one. Returns NULL on failure. */
+char *rt_heap_map(int fd, size_t size);
+/* Makes the huge pages present that are wholly in a mapped range of a heap, if the system has some. Where it does not, as before
+ * Linux 6.1, the range is present page by page once it is accessed. The bytes stay as they are. */
+void rt_heap_fill(char *at, size_t len);
 /* Returns how many bytes the file of a heap has at least if a block ends at `end`. A peer that maps the block maps them all. */
 uint64_t rt_heap_reach(uint64_t end);
-/* Allocates zeroed memory, aligned to 64 bytes, and stores its offset in *off. Returns NULL when there is no more. */
+/* Allocates zeroed memory, aligned to 64 bytes, and stores its offset in *off; a block of some MiB is in huge pages
+ * then, if the system has some. Returns NULL when there is no more. */
 void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off);
 /* Does the same without touching the memory, which may hold anything. */
 void *rt_heap_alloc_scratch(struct rt_heap *h, size_t size, uint64_t *off);

@@ -350,9 +350,11 @@ static bool move_pages(struct rt_moved *m, const struct zone *z, uintptr_t at, s
 {
 	char *place = z->place + (at - z->at);
 	int faults = open_faults(UFFD_FEATURE_PAGEFAULT_FLAG_WP);
-	bool ok = faults >= 0 && !madvise((void *)at, len, MADV_POPULATE_READ) && !madvise(place, len, MADV_POPULATE_WRITE);
 	sigset_t none, old;
+	bool ok;
 
+	rt_heap_fill(place, len);
+	ok = faults >= 0 && !madvise((void *)at, len, MADV_POPULATE_READ) && !madvise(place, len, MADV_POPULATE_WRITE);
 	sigfillset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, &old);
 	ok = ok && add_pages(faults, at, len) && protect_pages(faults, at, len);
@@ -409,12 +411,13 @@ static struct zone *find_zone(struct rt_moved *m, uintptr_t at, uintptr_t end)
 	return found;
 }
 
-/* Adds a zone for [at, end). Returns NULL if the heap has no room. The caller holds `moving`. */
+/* Adds a zone for [at, end), whose place is as far from the begin of a huge page as these addresses are, so that huge pages fit both.
+ * Returns NULL if the heap has no room. The caller holds `moving`. */
 static struct zone *add_zone(struct rt_moved *m, uintptr_t at, uintptr_t end)
 {
 	const size_t len = end - at;
 	uint64_t off;
-	char *block = rt_heap_alloc_scratch(m->heap, len + m->page, &off);
+	char *block = rt_heap_alloc_scratch(m->heap, len + RT_HEAP_STEP, &off);
 	struct zone *z = block ? map_zeroed(zone_size(m, len)) : NULL;
 
 	if (!z) {
@@ -422,7 +425,7 @@ static struct zone *add_zone(struct rt_moved *m, uintptr_t at, uintptr_t end)
 			rt_heap_free(m->heap, block);
 		return NULL;
 	}
-	*z = (struct zone){ .at = at, .len = len, .block = block, .place = block + (align_up(off, m->page) - off), .copy = MAP_FAILED };
+	*z = (struct zone){ .at = at, .len = len, .block = block, .place = block + (at - off) % RT_HEAP_STEP, .copy = MAP_FAILED };
 	pthread_mutex_lock(&m->lock);
 	z->next = m->zones;
 	m->zones = z;

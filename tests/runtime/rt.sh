@@ -6,6 +6,8 @@ set -u
 program rt 300 "$BUILD/tests/rt-cases"
 program rt.sizes 300 "$BUILD/tests/rt-sizes"
 program moved 120 "$BUILD/tests/rt-moved"
+why=$("$BUILD/tests/rt-moved" why)
+program huge 120 "$BUILD/tests/rt-huge" ${why:+"$why"}
 # Ranks that may not read each other's memory never do, whatever buffers they rebind to. On one core they take turns. The check for
 # leaks cannot run in a traced process.
 if can_trace rt.staged_only; then

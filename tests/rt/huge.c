@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * huge: long blocks of the shared heap are in huge pages, for the rank that allocates them and for one that reads them, and so is
+ * memory that is moved there, at both of its addresses. Prints a line for each case. */
+#include "tests/rt/team.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* since Linux 6.1 */
+#endif
+
+enum { LONG = 8 << 20, HUGE_PAGE = 2 << 20, N = LONG / (int)sizeof(int) };
+
+static const char ring[] = "schedule ring\n"
+			   "buffer in mine[count]\n"
+			   "buffer out theirs[count]\n"
+			   "rank r of p { send mine to (r + 1) mod p; recv theirs from (r - 1) mod p }\n";
+
+/* Returns the bytes of huge pages in mappings of the heap's file, or in those that have bytes of a block of LONG bytes. */
+static size_t huge(const char *block)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long from, to, kib;
+	size_t all = 0;
+	bool counts = false;
+	char line[512];
+
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			counts = block ? from < (unsigned long)block + LONG && (unsigned long)block < to :
+					 strstr(line, "memfd:goal-heap") != NULL;
+		else if (counts && sscanf(line, "ShmemPmdMapped: %lu kB", &kib) == 1)
+			all += kib << 10;
+	if (f)
+		fclose(f);
+	return all;
+}
+
+/* Some epochs of the ring with these buffers, which the rank's mappings of the heap have `least` bytes of huge pages for. Afterwards it
+ * has read a block of the other rank. The first and the last page of a block may be huge or not. */
+static int epochs(struct member *m, int *in, int *out, size_t least)
+{
+	void *buffers[] = { in, out };
+	const struct MPIX_Sched_bind b = { .struct_size = sizeof b, .buffers = buffers, .nbuffers = 2, .count = N, .basic = MPIX_SCHED_INT32 };
+	MPIX_Sched_request req;
+	MPIX_Sched s;
+	size_t own;
+
+	CALL(MPIX_Sched_load_mem(m->ctx, "ring", ring, strlen(ring), &s));
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	own = huge(NULL);
+	NEED(own >= least);
+	for (int e = 0; e < 3; e++) {
+		for (int i = 0; i < N; i++)
+			in[i] = m->rank + i * 7 + e;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		for (int i = 0; i < N; i++)
+			NEED(out[i] == (m->rank + m->size - 1) % m->size + i * 7 + e);
+	}
+	NEED(huge(NULL) >= own + LONG - 2 * HUGE_PAGE);
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+static int heap(struct member *m)
+{
+	int *in, *out;
+
+	CALL(MPIX_Sched_alloc(m->ctx, LONG, (void **)&in));
+	CALL(MPIX_Sched_alloc(m->ctx, LONG, (void **)&out));
+	for (int i = 0; i < N; i++)
+		NEED(!in[i] && !out[i]);
+	if (epochs(m, in, out, 2 * LONG - 2 * HUGE_PAGE))
+		return 1;
+	CALL(MPIX_Sched_dealloc(m->ctx, in));
+	CALL(MPIX_Sched_dealloc(m->ctx, out));
+	return 0;
+}
+
+static int moved(struct member *m)
+{
+	int *in = malloc(LONG), *out = malloc(LONG);
+
+	NEED(in && out);
+	memset(in, 1, LONG);
+	memset(out, 1, LONG);
+	/* The heap's own addresses, and those of the program. */
+	if (epochs(m, in, out, 4 * LONG - 8 * HUGE_PAGE))
+		return 1;
+	NEED(huge((char *)in) >= LONG - 2 * HUGE_PAGE && huge((char *)out) >= LONG - 2 * HUGE_PAGE);
+	free(in);
+	free(out);
+	return 0;
+}
+
+/* A block of memory that nobody may touch much is not present. */
+static int sparse(struct member *m)
+{
+	const size_t before = huge(NULL);
+	void *p;
+
+	CALL(MPIX_Sched_alloc(m->ctx, (size_t)2 << 30, &p));
+	NEED(huge(NULL) == before);
+	CALL(MPIX_Sched_dealloc(m->ctx, p));
+	return 0;
+}
+
+/* True if the kernel makes huge pages of shared memory. */
+static bool has_huge(void)
+{
+	const int fd = memfd_create("huge", MFD_CLOEXEC);
+	char *all = mmap(NULL, 2 * HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *p;
+	bool ok;
+
+	if (fd < 0 || ftruncate(fd, HUGE_PAGE) || all == MAP_FAILED)
+		return false;
+	p = mmap(all + -(uintptr_t)all % HUGE_PAGE, HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	if (p == MAP_FAILED)
+		return false;
+	*p = 1;
+	ok = !madvise(p, HUGE_PAGE, MADV_COLLAPSE);
+	munmap(all, 2 * HUGE_PAGE);
+	close(fd);
+	return ok;
+}
+
+/* With an argument no memory can be moved, for the reason that it says. */
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name, *move;
+		int (*fn)(struct member *);
+	} cases[] = { { "heap", "0", heap }, { "sparse", "0", sparse }, { "moved", "1", moved } };
+	const char *why = has_huge() ? NULL : "the kernel makes no huge pages of shared memory";
+	int bad = 0;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *skips = why ? why : argc > 1 && *cases[i].move == '1' ? argv[1] : NULL;
+		bool ok = true;
+
+		setenv("GOAL_MOVE", cases[i].move, 1);
+		if (!skips)
+			ok = team_run(2, false, cases[i].fn, NULL) == 0;
+		printf("%s huge.%s %s\n", skips ? "skip" : ok ? "ok" : "FAIL", cases[i].name, skips ? skips : "");
+		fflush(stdout);
+		bad |= !ok;
+	}
+	return bad;
+}
