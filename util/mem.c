@@ -54,27 +54,25 @@ size_t mem_bytes(const void *p)
 
 /* ---- large blocks ---- */
 
-#define LARGE_PAGE ((size_t)2 << 20) /* of x86-64, and usually of aarch64 */
 /* Smaller blocks have ordinary pages: the kernel clears a large page as a whole. */
-#define LARGE_BLOCK (4 * LARGE_PAGE)
+#define LARGE_BLOCK (4 * MEM_LARGE_PAGE)
 
-/* Reserves addresses for a block that begins at a large page, as the kernel needs it. Returns NULL if there are none. */
-static char *reserve_large(size_t size)
+char *mem_reserve(size_t size)
 {
-	char *all = mmap(NULL, size + LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	const size_t before = all == MAP_FAILED ? 0 : -(uintptr_t)all & (LARGE_PAGE - 1);
+	char *all = mmap(NULL, size + MEM_LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const size_t before = all == MAP_FAILED ? 0 : -(uintptr_t)all & (MEM_LARGE_PAGE - 1);
 
 	if (all == MAP_FAILED)
 		return NULL;
 	if (before)
 		munmap(all, before);
-	munmap(all + before + size, LARGE_PAGE - before);
+	munmap(all + before + size, MEM_LARGE_PAGE - before);
 	return all + before;
 }
 
 static size_t large_size(size_t size)
 {
-	return align_up(size, LARGE_PAGE);
+	return align_up(size, MEM_LARGE_PAGE);
 }
 
 void *mem_large(void *p, size_t old, size_t size)
@@ -87,7 +85,7 @@ void *mem_large(void *p, size_t old, size_t size)
 		return NULL;
 	if (p && all == large_size(old))
 		return p;
-	at = reserve_large(all);
+	at = mem_reserve(all);
 	if (!at)
 		return NULL;
 	q = p ? mremap(p, large_size(old), all, MREMAP_MAYMOVE | MREMAP_FIXED, at) :

@@ -16,6 +16,9 @@ void *mem_resize(void *p, size_t n, size_t size);
 /* Returns the bytes of an allocation, rounded up as the C library does; 0 for NULL. */
 size_t mem_bytes(const void *p);
 
+#define MEM_LARGE_PAGE ((size_t)2 << 20) /* of x86-64, and usually of aarch64 */
+/* Reserves addresses that begin where a large page of the machine may, to be mapped by the caller. Returns NULL if there are none. */
+char *mem_reserve(size_t size);
 /* Resizes a large block to `size` bytes, not 0; new bytes are 0. `p` is NULL, or a block of `old` bytes of this function. Large pages
  * of the machine hold it, where there are any: accesses to random places then rarely miss the cache of addresses. It moves without
  * being copied. Returns NULL when out of memory; then `p` is still valid. */

@@ -32,21 +32,6 @@ static void close_files(const struct rt_heap *h)
 		close(h->event);
 }
 
-/* Reserves address space that begins where a huge page may. Returns NULL if there is not so much. */
-static char *reserve(size_t size)
-{
-	const size_t all = size + RT_HEAP_STEP;
-	char *p = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *base;
-
-	if (p == MAP_FAILED)
-		return NULL;
-	base = p + (align_up((uintptr_t)p, RT_HEAP_STEP) - (uintptr_t)p);
-	if (base > p)
-		munmap(p, (size_t)(base - p));
-	munmap(base + size, (size_t)(p + RT_HEAP_STEP - base));
-	return base;
-}
-
 /* Makes the first pages of a mapped heap present, so that binds need not wait for them one by one. Fails before Linux 5.14, without
  * consequences. */
 static void populate(char *base)
@@ -60,18 +45,25 @@ static void populate(char *base)
 		atomic_fetch_or_explicit((_Atomic char *)base + at, 0, memory_order_relaxed);
 }
 
+/* Maps `size` bytes of a heap's file from `off` on, a multiple of RT_HEAP_STEP, at an address that is reserved. */
+static bool map_file(int fd, char *at, size_t off, size_t size)
+{
+	if (mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)off) == MAP_FAILED)
+		return false;
+	madvise(at, size, MADV_HUGEPAGE);
+	if (!off)
+		populate(at);
+	return true;
+}
+
 char *rt_heap_map(int fd, size_t size)
 {
-	char *base = reserve(size);
+	char *base = mem_reserve(size);
 
-	if (!base)
-		return NULL;
-	if (mmap(base, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+	if (base && !map_file(fd, base, 0, size)) {
 		munmap(base, size);
 		return NULL;
 	}
-	madvise(base, size, MADV_HUGEPAGE);
-	populate(base);
 	return base;
 }
 
@@ -115,7 +107,7 @@ struct rt_heap *rt_heap_new(bool watches)
 	}
 	/* Reserves address space only. Reserves less if a limit or a tool forbids so much. */
 	for (h->reserved = (size_t)1 << 38; h->reserved >= (size_t)1 << 28; h->reserved >>= 2) {
-		h->base = reserve(h->reserved);
+		h->base = mem_reserve(h->reserved);
 		if (h->base)
 			break;
 	}
@@ -163,12 +155,8 @@ static bool grow_heap(struct rt_heap *h, size_t need)
 		return true;
 	if (size > h->reserved || rt_resize(h->fd, size))
 		return false;
-	if (mmap(h->base + h->size, size - h->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, h->fd,
-		 (off_t)h->size) == MAP_FAILED)
+	if (!map_file(h->fd, h->base + h->size, h->size, size - h->size))
 		return false;
-	madvise(h->base + h->size, size - h->size, MADV_HUGEPAGE);
-	if (!h->size)
-		populate(h->base);
 	h->size = size;
 	return true;
 }

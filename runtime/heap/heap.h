@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #define RT_HEAP_LINE 64u /* alignment of blocks */
-#define RT_HEAP_STEP ((size_t)2 << 20) /* the file grows by multiples of this, a huge page */
+#define RT_HEAP_STEP MEM_LARGE_PAGE /* the file grows by multiples of this */
 
 struct rt_block {
 	uint64_t off;
@@ -56,8 +56,8 @@ char *rt_heap_map(int fd, size_t size);
 void rt_heap_fill(char *at, size_t len);
 /* Returns how many bytes the file of a heap has at least if a block ends at `end`. A peer that maps the block maps them all. */
 uint64_t rt_heap_reach(uint64_t end);
-/* Allocates zeroed memory, aligned to 64 bytes, and stores its offset in *off; a block of some MiB is in huge pages
- * then, if the system has some. Returns NULL when there is no more. */
+/* Allocates zeroed memory, aligned to 64 bytes, and stores its offset in *off. A block of 2 MiB to 1 GiB is filled (rt_heap_fill), unless
+ * it has been in use before. Returns NULL when there is no more. */
 void *rt_heap_alloc(struct rt_heap *h, size_t size, uint64_t *off);
 /* Does the same without touching the memory, which may hold anything. */
 void *rt_heap_alloc_scratch(struct rt_heap *h, size_t size, uint64_t *off);

@@ -16,11 +16,6 @@
 
 enum { LONG = 8 << 20, HUGE_PAGE = 2 << 20, N = LONG / (int)sizeof(int) };
 
-static const char ring[] = "schedule ring\n"
-			   "buffer in mine[count]\n"
-			   "buffer out theirs[count]\n"
-			   "rank r of p { send mine to (r + 1) mod p; recv theirs from (r - 1) mod p }\n";
-
 /* Returns the bytes of huge pages in mappings of the heap's file, or in those that have bytes of a block of LONG bytes. */
 static size_t huge(const char *block)
 {
@@ -45,27 +40,17 @@ static size_t huge(const char *block)
  * has read a block of the other rank. The first and the last page of a block may be huge or not. */
 static int epochs(struct member *m, int *in, int *out, size_t least)
 {
-	void *buffers[] = { in, out };
-	const struct MPIX_Sched_bind b = { .struct_size = sizeof b, .buffers = buffers, .nbuffers = 2, .count = N, .basic = MPIX_SCHED_INT32 };
 	MPIX_Sched_request req;
-	MPIX_Sched s;
 	size_t own;
 
-	CALL(MPIX_Sched_load_mem(m->ctx, "ring", ring, strlen(ring), &s));
-	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	if (team_ring_init(m, in, out, N, &req))
+		return 1;
 	own = huge(NULL);
 	NEED(own >= least);
-	for (int e = 0; e < 3; e++) {
-		for (int i = 0; i < N; i++)
-			in[i] = m->rank + i * 7 + e;
-		CALL(MPIX_Sched_start(req));
-		CALL(MPIX_Sched_wait(req));
-		for (int i = 0; i < N; i++)
-			NEED(out[i] == (m->rank + m->size - 1) % m->size + i * 7 + e);
-	}
+	if (team_ring_epochs(m, req, in, out, N))
+		return 1;
 	NEED(huge(NULL) >= own + LONG - 2 * HUGE_PAGE);
 	CALL(MPIX_Sched_free(&req));
-	CALL(MPIX_Sched_unload(&s));
 	return 0;
 }
 

@@ -17,11 +17,6 @@
 #define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 enum { N = 100003, LONG = N * sizeof(int) }; /* elements and bytes of a buffer: it neither begins nor ends with a page */
 
-static const char ring[] = "schedule ring\n"
-			   "buffer in mine[count]\n"
-			   "buffer out theirs[count]\n"
-			   "rank r of p { send mine to (r + 1) mod p; recv theirs from (r - 1) mod p }\n";
-
 /* ---- help ---- */
 
 /* How the memory at an address is mapped. */
@@ -52,28 +47,12 @@ static bool all_mapped(const void *p, size_t n, int as)
 
 static int init(struct member *m, void *in, void *out, MPIX_Sched_request *req)
 {
-	void *buffers[] = { in, out };
-	const struct MPIX_Sched_bind b = { .struct_size = sizeof b, .buffers = buffers, .nbuffers = 2, .count = N, .basic = MPIX_SCHED_INT32 };
-	MPIX_Sched s;
-
-	CALL(MPIX_Sched_load_mem(m->ctx, "ring", ring, strlen(ring), &s));
-	CALL(MPIX_Sched_init(s, m->group, &b, req));
-	CALL(MPIX_Sched_unload(&s));
-	return 0;
+	return team_ring_init(m, in, out, N, req);
 }
 
-/* Some epochs of the ring. */
 static int epochs(struct member *m, MPIX_Sched_request req, int *in, const int *out)
 {
-	for (int e = 0; e < 3; e++) {
-		for (int i = 0; i < N; i++)
-			in[i] = m->rank + i * 7 + e;
-		CALL(MPIX_Sched_start(req));
-		CALL(MPIX_Sched_wait(req));
-		for (int i = 0; i < N; i++)
-			NEED(out[i] == (m->rank + m->size - 1) % m->size + i * 7 + e);
-	}
-	return 0;
+	return team_ring_epochs(m, req, in, out, N);
 }
 
 /* A request of its own with these buffers. */

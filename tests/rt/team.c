@@ -43,6 +43,11 @@ const char team_sum_chain[] =
 	"  if r + 1 < p { on: send data to r + 1\n on requires sum }\n"
 	"}\n";
 
+const char team_ring[] = "schedule ring\n"
+			 "buffer in mine[count]\n"
+			 "buffer out theirs[count]\n"
+			 "rank r of p { send mine to (r + 1) mod p; recv theirs from (r - 1) mod p }\n";
+
 double team_seconds = 60;
 
 static double now(void)
@@ -217,4 +222,29 @@ int team_shm(void)
 	if (d)
 		closedir(d);
 	return n;
+}
+
+int team_ring_init(struct member *m, void *in, void *out, size_t n, MPIX_Sched_request *req)
+{
+	void *buffers[] = { in, out };
+	const struct MPIX_Sched_bind b = { .struct_size = sizeof b, .buffers = buffers, .nbuffers = 2, .count = n, .basic = MPIX_SCHED_INT32 };
+	MPIX_Sched s;
+
+	CALL(MPIX_Sched_load_mem(m->ctx, "ring", team_ring, strlen(team_ring), &s));
+	CALL(MPIX_Sched_init(s, m->group, &b, req));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
+int team_ring_epochs(struct member *m, MPIX_Sched_request req, int *in, const int *out, int n)
+{
+	for (int e = 0; e < 3; e++) {
+		for (int i = 0; i < n; i++)
+			in[i] = m->rank + i * 7 + e;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		for (int i = 0; i < n; i++)
+			NEED(out[i] == (m->rank + m->size - 1) % m->size + i * 7 + e);
+	}
+	return 0;
 }

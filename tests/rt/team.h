@@ -36,8 +36,8 @@ struct member {
 };
 
 /* Texts of schedules: a binomial broadcast; a broadcast along a chain from rank 0 on; a chain on which each rank adds its
- * number to the data that it receives and sends the sum on. */
-extern const char team_bcast[], team_chain[], team_sum_chain[];
+ * number to the data that it receives and sends the sum on; a ring, on which each rank sends "mine" to its right neighbour. */
+extern const char team_bcast[], team_chain[], team_sum_chain[], team_ring[];
 
 /* An MPIX_Sched_allgather_fn; arg is a member. */
 int team_allgather(const void *in, void *out, size_t size, void *arg);
@@ -57,6 +57,10 @@ int team_run_bare(int size, bool threads, int (*fn)(struct member *), void *arg)
 /* Loads the broadcast for this many ranks: its text, or, if TEAM_BINS=DIR is set, DIR/RANKS.COUNT.bin. Backends that need
  * lowered schedules use the latter. */
 int team_load(struct member *m, int size, size_t count, MPIX_Sched *s);
+/* Binds the ring to n integers each way. */
+int team_ring_init(struct member *m, void *in, void *out, size_t n, MPIX_Sched_request *req);
+/* Some epochs of it, in which the right numbers arrive. */
+int team_ring_epochs(struct member *m, MPIX_Sched_request req, int *in, const int *out, int n);
 /* Returns the number of files in /dev/shm that are of no MPI library. */
 int team_shm(void);
 

@@ -9,11 +9,6 @@
 
 enum { RANKS = 4, COUNT = 3000, TYPE_COUNT = 500, FAULT = 17 };
 
-static const char ring[] = "schedule ring\n"
-			   "buffer in mine[count]\n"
-			   "buffer out theirs[count]\n"
-			   "rank r of p { send mine to (r + 1) mod p; recv theirs from (r - 1) mod p }\n";
-
 static bool says(struct member *m, const char *text)
 {
 	char detail[512];
@@ -59,7 +54,7 @@ static int bind_ring(struct member *m, void *const *buffers, MPIX_Sched_type typ
 					      .basic = MPIX_SCHED_INT32,
 					      .type = type };
 
-	return bind_text(m, ring, &with, req);
+	return bind_text(m, team_ring, &with, req);
 }
 
 static int arguments(struct member *m)

@@ -9,7 +9,7 @@
 
 static int disagree(struct member *m)
 {
-	MPIX_Sched s = case_load(m, team_bcast), other = case_load(m, case_ring);
+	MPIX_Sched s = case_load(m, team_bcast), other = case_load(m, team_ring);
 	int data[64], more[64];
 	void *buffers[] = { data, more };
 	struct MPIX_Sched_bind b = case_bind(buffers, 2, 64, MPIX_SCHED_INT32), wrong;

@@ -46,12 +46,6 @@ const char case_star[] =
 	"  } else { send sum to 0 }\n"
 	"}\n";
 
-const char case_ring[] =
-	"schedule ring\n"
-	"buffer in mine[count]\n"
-	"buffer out theirs[count]\n"
-	"rank r of p { send mine to (r + 1) mod p; recv theirs from (r - 1) mod p }\n";
-
 pid_t case_main_pid;
 
 /* Texts that goalc compiles first. If take_compiled is set, case_load() loads these binaries instead of the texts. */
@@ -127,7 +121,7 @@ bool case_detail_has(struct member *m, const char *text)
 
 int case_bind_ring(struct member *m, MPIX_Sched_group g, int *in, int *out, MPIX_Sched_request *req)
 {
-	MPIX_Sched s = case_load(m, case_ring);
+	MPIX_Sched s = case_load(m, team_ring);
 	void *buffers[] = { in, out };
 	struct MPIX_Sched_bind b = case_bind(buffers, 2, 3000, MPIX_SCHED_INT32);
 

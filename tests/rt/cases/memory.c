@@ -130,7 +130,7 @@ static int rebind(struct member *m)
 {
 	const size_t counts[] = { 7, 3000, 10000, 1 << 18 };
 	const int left = (m->rank + m->size - 1) % m->size;
-	MPIX_Sched s = case_load(m, case_ring);
+	MPIX_Sched s = case_load(m, team_ring);
 	unsigned seed = (unsigned)m->rank + 1;
 
 	NEED(s);
@@ -263,7 +263,7 @@ static int rebind_no_memory(struct member *m)
 {
 	enum { N = 3 << 19 };
 	const bool staged = getenv("GOAL_SHM_DIRECT") != NULL;
-	MPIX_Sched s = case_load(m, case_ring);
+	MPIX_Sched s = case_load(m, team_ring);
 	int *in = NULL, *out = NULL, *private = calloc(N, sizeof *private);
 	void *buffers[2];
 	struct MPIX_Sched_bind b = case_bind(buffers, 2, N, MPIX_SCHED_INT32);

@@ -284,7 +284,7 @@ static int complete_all(struct member *m, MPIX_Sched_request *reqs, int n, int w
 static int many(struct member *m)
 {
 	enum { N = MANY };
-	MPIX_Sched s = case_load(m, case_ring);
+	MPIX_Sched s = case_load(m, team_ring);
 	MPIX_Sched_group second;
 	MPIX_Sched_request reqs[N], mixed[N + 1];
 	int in[N][50], out[N][50];

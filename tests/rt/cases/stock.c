@@ -27,7 +27,7 @@ static struct MPIX_Sched_bind alike(void *const *buffers, size_t n, size_t count
 static int mixed(struct member *m)
 {
 	enum { KEPT = 24, COUNTS = 10 };
-	MPIX_Sched s = case_load(m, case_ring);
+	MPIX_Sched s = case_load(m, team_ring);
 	static const int step[] = { 1, 5, 7, 11 };
 	MPIX_Sched_request req[KEPT];
 	int from = (m->rank + m->size - 1) % m->size, mine[KEPT][COUNTS], theirs[KEPT][COUNTS];
@@ -67,7 +67,7 @@ static int many(struct member *m)
 {
 	enum { MANY = 3000 };
 	static const int value = 5;
-	MPIX_Sched s = case_load(m, case_ring);
+	MPIX_Sched s = case_load(m, team_ring);
 	MPIX_Sched_request *req = calloc(MANY, sizeof *req);
 	int *theirs = calloc(MANY, sizeof *theirs);
 
@@ -150,7 +150,7 @@ static int broken(struct member *m)
 static int returned(struct member *m)
 {
 	const size_t large = 100000;
-	MPIX_Sched s = case_load(m, case_ring);
+	MPIX_Sched s = case_load(m, team_ring);
 	int mine[40] = { 0 }, theirs[40];
 	void *buffers[] = { mine, theirs }, *before, *after;
 
