@@ -9,18 +9,20 @@
  * The epoch after those is by pull. When its bytes are announced, the receiver publishes its choice, and the sender sees that
  * because the send completes only when the receiver says so.
  *
- * A request starts with a trial, when little is as it will be later, so there is another one after AGAIN epochs, and then whenever
- * there have been AGAIN_TIMES as many. */
+ * The other work of a machine disturbs a trial as a whole, and one of the ways more than the other. A request starts with a trial,
+ * when little is as it will be later. So there is another one after AGAIN epochs, then whenever there have been twice as many, and at
+ * last every AGAIN_MOST epochs, and each choice counts the earlier trials, too. */
 #include "backends/common/sm.h"
 #include "util/clock.h"
 
 #define EACH (SM_TIMES + 1) /* epochs of each way; the first, which touches memory or finds it in no cache, does not count */
 #define TRIALS (2 * EACH)
-#define AGAIN ((uint64_t)61) /* more than a trial has, and prime: after a round number of starts a program often does something else */
-#define AGAIN_TIMES 8u
+#define AGAIN ((uint64_t)29) /* more than a trial has, and prime: after a round number of starts a program often does something else */
+#define AGAIN_MOST (64 * AGAIN)
 /* Messages that take so long that little else counts, and of which there are few, are pulled in epoch 2 and staged in epoch 3. */
 #define LONG_TRIALS 3u
 #define LONG_BYTES ((uint64_t)8 << 20)
+#define LONG_GAIN 50 /* one epoch of each says little, and both ends have to make progress for a ring */
 
 static bool is_long_trial(const struct sm_msg *m)
 {
@@ -40,9 +42,9 @@ static inline uint64_t since_trial(const struct sm_bound *s)
 
 void sm_begin_trial(struct sm_bound *s)
 {
-	const uint64_t now = s->learn.again;
+	const uint64_t now = s->learn.again, next = now < AGAIN_MOST ? 2 * now : now + AGAIN_MOST;
 
-	s->learn = (struct sm_learn){ .on = true, .before = now, .again = now ? AGAIN_TIMES * now : AGAIN };
+	s->learn = (struct sm_learn){ .on = true, .before = now, .again = now ? next : AGAIN };
 }
 
 /* True if a message is pulled in epoch n of a trial. */
@@ -94,10 +96,13 @@ bool sm_chooses(const struct sm_bound *s, const struct sm_msg *m)
 /* The bytes of the epoch after the trials have been announced, and are not read yet. */
 void sm_choose(const struct sm_bound *s, struct sm_msg *m)
 {
-	const uint64_t pull = trial_cost(s, m, true), staged = trial_cost(s, m, false);
+	const int64_t pull = (int64_t)trial_cost(s, m, true), staged = (int64_t)trial_cost(s, m, false);
 
-	/* one epoch of each says less than seven, and both ends have to make progress for a ring */
-	m->chosen = (is_long_trial(m) ? pull / 10 * 9 : pull) < staged ? SM_PULL : SM_STAGED;
+	/* An earlier trial counts half as much as the next. */
+	m->gain /= 2;
+	if (pull + staged)
+		m->gain += (int)(1000 * (pull - staged) / (pull + staged));
+	m->chosen = m->gain > (is_long_trial(m) ? LONG_GAIN : 0) ? SM_STAGED : SM_PULL;
 	/* visible with the `done` of this epoch; pairs with the load in sm_find_way */
 	atomic_store_explicit(&m->out->way, m->chosen, memory_order_relaxed);
 }

@@ -9,7 +9,7 @@
 struct sm_bound;
 struct sm_msg;
 
-#define SM_TIMES 7u /* epochs of a trial that are measured for each way */
+#define SM_TIMES 3u /* epochs of a trial that are measured for each way */
 
 struct sm_learn {
 	bool on; /* true in the epochs of a trial */

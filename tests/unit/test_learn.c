@@ -50,25 +50,39 @@ static enum sm_mode start(struct ends *x, uint64_t epoch, const uint64_t took[2]
 static const uint64_t ring_wins[2] = { 10, 20 }, pull_wins[2] = { 20, 10 };
 
 /* The ways of a trial that begins after `before` epochs, and then that of its choice up to epoch `until`. */
-static void check_trial(struct ends *x, uint64_t before, uint64_t until, const uint64_t took[2])
+static void check_trial(struct ends *x, uint64_t before, uint64_t until, const uint64_t took[2], enum sm_mode choice)
 {
 	for (uint64_t n = 1; n <= 2 * EACH + 1; n++)
 		CU_ASSERT_EQUAL(start(x, before + n, took), n > EACH && n <= 2 * EACH ? SM_STAGED : SM_PULL);
 	for (uint64_t e = before + 2 * EACH + 2; e <= until; e++)
-		CU_ASSERT_EQUAL(start(x, e, took), took == ring_wins ? SM_STAGED : SM_PULL);
+		CU_ASSERT_EQUAL(start(x, e, took), choice);
 }
 
+/* There is a trial after twice as many epochs as before the last one, and at last every 1856. */
 static void again(void)
 {
+	static const uint64_t at[] = { 0, 29, 58, 116, 232, 464, 928, 1856, 3712, 5568, 7424 };
 	struct ends *x = new_ends(1 << 20);
 
-	check_trial(x, 0, 61, ring_wins);
-	check_trial(x, 61, 488, pull_wins);
-	check_trial(x, 488, 3904, ring_wins);
-	CU_ASSERT_EQUAL(x->at[SEND].learn.again, 3904);
+	for (unsigned i = 0; i + 1 < sizeof at / sizeof *at; i++)
+		check_trial(x, at[i], at[i + 1], i % 2 ? pull_wins : ring_wins, i % 2 ? SM_PULL : SM_STAGED);
 	free(x);
 	x = new_ends((8 << 20) - 8); /* not long yet */
-	check_trial(x, 0, 61, ring_wins);
+	check_trial(x, 0, 29, ring_wins, SM_STAGED);
+	free(x);
+}
+
+/* Trials that say little undo only after a while what one has said clearly. One that has measured nothing changes nothing. */
+static void doubts(void)
+{
+	static const uint64_t little[2] = { 21, 20 }, none[2] = { 0, 0 };
+	struct ends *x = new_ends(1 << 20);
+
+	check_trial(x, 0, 29, ring_wins, SM_STAGED);
+	check_trial(x, 29, 58, little, SM_STAGED);
+	check_trial(x, 58, 116, none, SM_STAGED);
+	check_trial(x, 116, 232, little, SM_STAGED);
+	check_trial(x, 232, 464, little, SM_PULL);
 	free(x);
 }
 
@@ -78,15 +92,16 @@ static void long_ones(void)
 	static const uint64_t near[2] = { 19, 20 }, tenth[2] = { 17, 20 };
 	struct ends *x = new_ends(8 << 20);
 
-	for (uint64_t e = 1; e <= 61; e++)
+	for (uint64_t e = 1; e <= 29; e++)
 		CU_ASSERT_EQUAL(start(x, e, near), e == 3 ? SM_STAGED : SM_PULL);
-	for (uint64_t e = 62; e <= 100; e++)
-		CU_ASSERT_EQUAL(start(x, e, tenth), e == 64 || e > 65 ? SM_STAGED : SM_PULL);
+	for (uint64_t e = 30; e <= 58; e++)
+		CU_ASSERT_EQUAL(start(x, e, tenth), e == 32 || e > 33 ? SM_STAGED : SM_PULL);
 	free(x);
 }
 
 static const struct unit_test tests[] = {
 	{ "again", again },
+	{ "doubts", doubts },
 	{ "long_ones", long_ones },
 	{ NULL, NULL },
 };
