@@ -57,7 +57,7 @@ GOALC    := $(addprefix compiler/,main check_row check_table every options show)
 TOOLS    := util/command_line util/progress util/report
 COMPILE  := $(filter-out $(GOALC) $(TOOLS) util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
 # loops.c is compiled once for each row of variants.def.
-RUNTIME  := $(filter-out runtime/kernels/loops,$(call sources,runtime runtime/heap runtime/kernels runtime/placement))
+RUNTIME  := $(filter-out runtime/kernels/loops,$(call sources,runtime runtime/board runtime/heap runtime/kernels runtime/placement))
 BACKENDS := $(call sources,$(ROOMS_BACKENDS))
 GOALC    += $(TOOLS) util/svg $(call sources,compiler/print compiler/allranks)
 GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN) backends/sim)
@@ -670,7 +670,7 @@ PEERS := $(patsubst %,$(BUILD)/bench/overlap-%,$(MPICC))
 $(BENCHES) $(BENCH_RANKS): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(call obj,bench/bench bench/tools $(TEAM)) $(LIB_O)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) $(JSON) -lm
 
-$(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c goalrun/work.c runtime/board.c util/mem.c goalrun/work.h \
+$(PEERS): $(BUILD)/bench/overlap-%: bench/overlap_mpi.c goalrun/work.c runtime/board/board.c util/mem.c goalrun/work.h \
 		$(if $(HOOK),tests/alloc/hook.c)
 	@mkdir -p $(@D)
 	$(call say,MPICC)mpicc.$* $(CPPFLAGS) -std=gnu17 $(WARN) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^)

@@ -5,7 +5,7 @@
  * and the overlap. */
 #include "goalrun/work.h"
 #include "include/mpix_sched.h"
-#include "runtime/board.h"
+#include "runtime/board/board.h"
 
 #include <dirent.h>
 #include <mpi.h>

@@ -2,7 +2,7 @@
  * Prints why a row of the selection table serves a call: the rows of the collective before it, and what each of them does not
  * match. */
 #include "goalinfo/goalinfo.h"
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 #include "util/env.h"
 #include "util/err.h"
 

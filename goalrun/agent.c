@@ -3,7 +3,7 @@
  * board, what they print and how they end. When the connection to goalrun ends, or is silent for long, the agent ends
  * its ranks and itself. */
 #include "goalrun/hosts.h"
-#include "runtime/mirror.h"
+#include "runtime/board/mirror.h"
 #include "util/clock.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * between agents. */
 #include "goalrun/hosts.h"
 
-#include "runtime/mirror.h"
+#include "runtime/board/mirror.h"
 #include "util/clock.h"
 #include "util/env.h"
 

@@ -6,7 +6,7 @@
 #define GOALRUN_HOSTS_H
 
 #include "goalrun/run.h"
-#include "runtime/board.h"
+#include "runtime/board/board.h"
 
 /* ---- messages (wire.c) ---- */
 

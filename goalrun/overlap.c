@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * goalrun --overlap: the functions and data that work.c measures with. */
 #include "goalrun/rank.h"
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 
 #include <stdlib.h>
 #include <string.h>

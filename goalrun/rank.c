@@ -3,7 +3,7 @@
 #include "goalrun/rank.h"
 
 #include "runtime/context.h"
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 #include "runtime/sched.h"
 #include "util/clock.h"
 

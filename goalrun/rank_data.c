@@ -2,7 +2,7 @@
  * What a rank of goalrun has in common with the others: errors and exchanges, and the data in its buffers. */
 #include "goalrun/rank.h"
 
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 #include "runtime/sched.h"
 #include "util/clock.h"
 

@@ -20,7 +20,7 @@
 #include "compiler/select.h"
 #include "goalrun/work.h"
 #include "include/mpix_sched.h"
-#include "runtime/board.h"
+#include "runtime/board/board.h"
 #include "runtime/placement/placement.h"
 #include "util/command_line.h"
 

@@ -8,7 +8,7 @@
 #include "compiler/verify/verify.h"
 #include "format/check.h"
 #include "goalrun/goalrun.h"
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/sched.h"
 #include "util/env.h"

@@ -10,7 +10,7 @@
  * A node is lost if its kernel does not answer for SILENCE_MS, if no process listens at its port any more, or if it does not
  * connect again. No messages are sent to show that a node is alive: TCP keepalive does that, however busy the processes
  * are. */
-#include "runtime/mirror.h"
+#include "runtime/board/mirror.h"
 #include "runtime/nodes.h"
 #include "util/clock.h"
 #include "util/futex.h"

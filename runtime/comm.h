@@ -4,7 +4,7 @@
 #ifndef RUNTIME_COMM_H
 #define RUNTIME_COMM_H
 
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 #include "runtime/request.h"
 
 #include <pthread.h>

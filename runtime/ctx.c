@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Contexts: their making and end, what is bound in them, SIGUSR1, and statistics. */
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 #include "runtime/heap/moved.h"
 #include "runtime/select.h"
 #include "runtime/trace.h"

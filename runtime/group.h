@@ -3,9 +3,9 @@
 #ifndef RUNTIME_GROUP_H
 #define RUNTIME_GROUP_H
 
-#include "runtime/board.h"
+#include "runtime/board/board.h"
 #include "runtime/context.h"
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 #include "runtime/heap/heap.h"
 #include "runtime/stock.h"
 

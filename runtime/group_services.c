@@ -23,6 +23,16 @@ void rt_bridge_ring(const struct rt_process *l)
 	rt_event_ring(l->bell);
 }
 
+bool group_umwaits(const struct be_group *g)
+{
+	return g->ctx->umwaits;
+}
+
+bool group_crowded(const struct be_group *g)
+{
+	return !g->spins;
+}
+
 /* ---- deaths ---- */
 
 /* Returns 0, or -ERR_DEAD with an error message if the board says that the group has lost a rank. */

@@ -4,7 +4,7 @@
 #include "runtime/wait.h"
 
 #include "runtime/heap/bell.h"
-#include "runtime/board.h"
+#include "runtime/board/board.h"
 #include "runtime/trace.h"
 #include "util/clock.h"
 

@@ -2,9 +2,9 @@
  * The group of all ranks of a job: of goalrun, which provides a board; of a launcher with PMIx; or of a program that was
  * started alone. Loads libpmix on first use, so that programs that do not use it do not depend on it. */
 #include "backends/services.h"
-#include "runtime/board.h"
+#include "runtime/board/board.h"
 #include "runtime/context.h"
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 #include "util/clock.h"
 #include "util/library.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Records of ranks that end while others wait for them, and ranks that sleep until a round is complete. */
-#include "runtime/board.h"
+#include "runtime/board/board.h"
 #include "tests/unit/unit.h"
 #include "util/err.h"
 

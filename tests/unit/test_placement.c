@@ -3,7 +3,7 @@
  * said of them, stated in another way than it is computed. */
 #include "runtime/placement/placement.h"
 
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>

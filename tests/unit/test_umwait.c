@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sleeping on a line: on a CPU that cannot, its instructions are caught, and are looked at. */
 #include "backends/services.h"
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 #include "tests/unit/unit.h"
 
 #include <signal.h>

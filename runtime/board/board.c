@@ -5,11 +5,11 @@
  * A rank that waits for records spins, then yields its CPU, then sleeps (util/patience.h). It sleeps at once where yielding is in
  * vain and a rank that it waits for was on its own CPU last: that one needs the CPU. To wake each sleeper only once, the ranks count
  * their records, and the one that completes a round wakes all. */
-#include "runtime/board.h"
+#include "runtime/board/board.h"
 
 #include "include/mpix_sched.h"
 #include "runtime/heap/bell.h"
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 #include "util/futex.h"
 #include "util/patience.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Keeps the boards of several nodes alike. */
-#include "runtime/mirror.h"
+#include "runtime/board/mirror.h"
 
 #include <string.h>
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The CPUs of ranks: whether they share a cache, and how long a waiting rank may keep its CPU: not at all if other ranks need it. */
-#include "runtime/cpus.h"
+#include "runtime/placement/cpus.h"
 
 #include "backends/services.h"
-#include "runtime/group.h"
 #include "runtime/placement/topology.h"
 
 #include <sched.h>
@@ -120,16 +119,6 @@ void be_umwait(const _Atomic uint64_t *word, uint64_t value)
 }
 
 #endif
-
-bool group_umwaits(const struct be_group *g)
-{
-	return g->ctx->umwaits;
-}
-
-bool group_crowded(const struct be_group *g)
-{
-	return !g->spins;
-}
 
 unsigned rt_spins(uint32_t n)
 {

@@ -7,7 +7,7 @@
 #define RUNTIME_MIRROR_H
 
 #include "backends/services.h"
-#include "runtime/board.h"
+#include "runtime/board/board.h"
 
 enum rt_frame_what {
 	RT_FRAME_RECORD,
