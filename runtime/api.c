@@ -217,31 +217,45 @@ static int not_idle(struct mpix_sched_request *req)
 	return err ? err : rt_error(req->ctx, -ERR_STATE, "the request has failed before");
 }
 
-int MPIX_Sched_start(MPIX_Sched_request req)
+/* Starts an idle request. helped: as in the request; in start, most requests are known to have no helpers. */
+static inline __attribute__((always_inline)) void start_request(struct mpix_sched_request *req, bool helped)
 {
+	const bool held = !__libc_single_threaded || helped;
 	int rc;
 
-	if (!req)
-		return MPIX_SCHED_ERR_ARG;
-	if (state_of(req) != RT_IDLE)
-		return -not_idle(req);
-	if (!__libc_single_threaded || req->helped)
+	if (held)
 		hold_request(req); /* the last holder may not have given the turn back yet */
-	if (helps_others(req))
+	if (helped && helps_others(req))
 		rt_collab_here(req->group);
 	count_active(req->ctx, 1); /* an atomic addition waits for earlier stores, so it comes before those for the peers */
-	if (req->driver)
+	if (helped)
 		rt_comm_count(req, 1);
-	rc = req->be->start(req->bound, ++req->epoch, own_part(req));
+	rc = req->be->start(req->bound, ++req->epoch, helped ? own_part(req) : BE_ALL);
 	set_state(req, RT_ACTIVE);
 	if (rc)
 		rt_finish_request(req, rc);
 	rt_give(req);
-	if (rc)
-		return MPIX_SCHED_SUCCESS;
-	ring_own(req); /* a sleeping thread does not know of the request yet */
-	if (has_comm_core(req))
+	if (!rc && held)
+		be_ring(req->bells); /* a sleeping thread does not know of the request yet */
+	if (!rc && helped && has_comm_core(req))
 		rt_comm_started(req);
+}
+
+static __attribute__((noinline)) void start_helped(struct mpix_sched_request *req)
+{
+	start_request(req, true);
+}
+
+int MPIX_Sched_start(MPIX_Sched_request req)
+{
+	if (!req)
+		return MPIX_SCHED_ERR_ARG;
+	if (state_of(req) != RT_IDLE)
+		return -not_idle(req);
+	if (__builtin_expect(req->helped, 0))
+		start_helped(req);
+	else
+		start_request(req, false);
 	return MPIX_SCHED_SUCCESS;
 }
 
@@ -373,17 +387,20 @@ static __attribute__((noinline)) int wait_for_core(MPIX_Sched_request req)
 	return MPIX_Sched_waitany(1, &req, &index);
 }
 
-int MPIX_Sched_wait(MPIX_Sched_request req)
+/* Ends the wait for a request whose turn the caller holds, and whose progress has returned rc: 1 or an error. */
+static inline void note_result(struct mpix_sched_request *req, int rc)
+{
+	if (req->driver)
+		rt_finish_request(req, rc);
+	else if (rc < 0) /* finish_epoch overwrites all else that rt_finish_request would set */
+		atomic_store(&req->turn->err, rc);
+}
+
+/* Waits until a request is complete. The caller holds its turn. */
+static __attribute__((noinline)) void await_request(struct mpix_sched_request *req)
 {
 	struct rt_wait w;
 
-	if (!is_active(req))
-		return MPIX_SCHED_SUCCESS;
-	/* The communication core does most of the work, so it suffices to be woken at the end. */
-	if (has_comm_core(req))
-		return wait_for_core(req);
-	/* This thread polls all the time, so it keeps the turn until the request is complete. */
-	hold_request(req);
 	rt_wait_begin(&w, req, true);
 	while (!is_done(req)) {
 		bool alone = rt_wait_spins(&w) && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1;
@@ -391,10 +408,7 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		enum rt_due due;
 
 		if (rc) {
-			if (req->driver)
-				rt_finish_request(req, rc);
-			else if (rc < 0) /* finish_epoch overwrites all else that rt_finish_request would set */
-				atomic_store(&req->turn->err, rc);
+			note_result(req, rc);
 			break;
 		}
 		if (helps_others(req))
@@ -419,6 +433,32 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 	if (w.armed)
 		atomic_store(&req->watched_by_holder, false);
 	rt_wait_finish(&w);
+}
+
+/* Looks for what a request that nobody helps may wait for no longer than a spin. Returns false if a wait has to begin. */
+static inline bool is_soon_done(struct mpix_sched_request *req)
+{
+	int rc;
+
+	if (req->helped || rt_wait_counts(req) || atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) != 1)
+		return false;
+	rc = req->be->progress(req->bound, BE_ALL, MOST_SPINS);
+	if (rc)
+		note_result(req, rc);
+	return rc;
+}
+
+int MPIX_Sched_wait(MPIX_Sched_request req)
+{
+	if (!is_active(req))
+		return MPIX_SCHED_SUCCESS;
+	/* The communication core does most of the work, so it suffices to be woken at the end. */
+	if (has_comm_core(req))
+		return wait_for_core(req);
+	/* This thread polls all the time, so it keeps the turn until the request is complete. */
+	hold_request(req);
+	if (!is_done(req) && !is_soon_done(req))
+		await_request(req);
 	/* The last poll may have taken messages of other requests from the device. A thread that sleeps on the device's
 	 * descriptor does not notice that, so it is woken. */
 	if (req->ctx->heap->event >= 0)

@@ -4,8 +4,6 @@
 
 #include "format/check.h"
 
-#include <string.h>
-
 #define SHORT 2048u /* bytes of a send that is issued before other ops */
 
 /* Returns the counter of the successor list that a dependency belongs to: of the op's start or of its completion. */
@@ -67,7 +65,7 @@ void dispatch_view(struct dispatcher *e, uint32_t nops, void *room, void *own, s
 	set_pointers(e, nops, true, room, own, bound);
 }
 
-enum order { SHORT_SEND, LONG_LOCAL, OTHER, LONG_SEND, ORDERS };
+enum order { SHORT_SEND, LONG_LOCAL, OTHER, LONG_SEND, ORDERS, LEFT_OUT = ORDERS };
 
 /* Peers wait for short sends. A long local op is for this rank alone, what a long send leaves over the receiver does. */
 static uint8_t order_of(const struct bin_op *o, size_t basic)
@@ -88,6 +86,16 @@ void dispatch_init(struct dispatcher *e, const struct be_bind *b, void *room, vo
 		e->ops[i].order = order_of(&b->ops[i], b->layout->basic);
 	}
 	dispatch_classify(e);
+}
+
+void dispatch_leave_out(struct dispatcher *e, uint32_t op)
+{
+	struct dispatch_op *o = &e->ops[op];
+
+	for (uint32_t i = 0; i < o->ndone; i++)
+		e->ops[e->succ[o->done + i]].wait = --e->ops[e->succ[o->done + i]].need;
+	o->ndone = 0;
+	o->order = LEFT_OUT;
 }
 
 void dispatch_classify(struct dispatcher *e)
@@ -308,7 +316,8 @@ uint32_t dispatch_next_active(const struct dispatcher *e, uint32_t *at)
 
 void dispatch_states(const struct dispatcher *e, uint8_t *state)
 {
-	memset(state, BE_WAITS, e->nops);
+	for (uint32_t i = 0; i < e->nops; i++)
+		state[i] = e->ops[i].order == LEFT_OUT ? BE_DONE : BE_WAITS;
 	for (unsigned c = 0; c < DISPATCH_CLASSES; c++) {
 		const struct dispatch_queue *q = &e->st->of[c];
 

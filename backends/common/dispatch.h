@@ -85,6 +85,8 @@ static inline size_t dispatch_own_room(uint32_t nops)
 void dispatch_init(struct dispatcher *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound);
 /* Makes another view of a block that dispatch_init has set up. */
 void dispatch_view(struct dispatcher *e, uint32_t nops, void *room, void *own, struct be_bound *bound);
+/* Leaves out an op that waits for none: those that wait for it no longer do. The caller calls dispatch_classify afterwards. */
+void dispatch_leave_out(struct dispatcher *e, uint32_t op);
 /* Sorts the ops into their queues. Called between epochs, after the caller has changed the classes in ops. */
 void dispatch_classify(struct dispatcher *e);
 /* Begins an epoch after the previous one has completed: issues ready ops, and polls those marked for start. Returns 1 when all

@@ -43,7 +43,7 @@
 #include "backends/common/copyq.h"
 #include "backends/common/dispatch.h"
 #include "backends/common/sm_learn.h"
-#include "backends/common/sm_words.h"
+#include "backends/common/sm_state.h"
 #include "format/check.h"
 #include "util/align.h"
 
@@ -62,57 +62,6 @@ static inline size_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
 {
 	return bytes < chunk ? align_up((size_t)bytes, SM_LINE) : chunk;
 }
-
-/* Progress of a message. Here and in struct sm_msg what a start needs comes first: the program may have driven it out of the caches. */
-struct sm_moved {
-	struct sm_location location; /* location of this rank's bytes, announced to the peer */
-	/* chunks that this end has moved in this epoch; loan, send: times that it was polled while lent; copy that waits: times polled */
-	uint32_t moved;
-	uint32_t copy; /* recv-reduce: 1 + the copy that it absorbs; 0: none */
-	bool asking; /* eager, send: true if it is in its slot, and it awaits credit */
-	bool absorbed; /* copy: true if a recv-reduce absorbs it */
-	/* pull: true if the epoch's announcement has been made (send) or seen (recv); loan, send: true while bytes are lent */
-	bool begun;
-	bool both; /* recv, pull: true if both ends copy in this epoch */
-	bool parted; /* recv, pull: true if the bytes go through the rank's queue of fragments */
-	bool queued; /* true while the message, or the copy op, is in the queue of fragments */
-	uint32_t copies; /* loan, send: epochs in which it copies before it lends again */
-	uint64_t lends_from; /* loan, send: the epoch from which on it lends again */
-	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
-	/* staged: chunks of earlier epochs; multicast, first send: chunks in the ring in all epochs; copy in pieces: bytes copied */
-	uint64_t staged;
-	uint64_t since; /* loan, send: time from which it has waited for the receiver, ns */
-	struct sm_location operand; /* recv-reduce: location of the source of the copy that it absorbs */
-};
-
-struct sm_buffer {
-	uint64_t elements;
-	uint64_t heap; /* offset in the rank's heap plus 1; 0 if the buffer is in private memory */
-};
-
-/* The state of a request that changes while a schedule runs. The fields from `dispatcher` to `queue` are offsets in bytes
- * from the start of this struct. The fields from `ops` on are set only with helpers, which need them to make a view. */
-struct sm_shared {
-	uint64_t epoch;
-	uint64_t busy; /* time until which a calc of this rank runs, in ns */
-	uint32_t nops, nbuffers;
-	uint32_t generation; /* grows when rebind changes locations and buffers */
-	bool past; /* true if long copies go past the caches, which what the ranks have bound does not fit into */
-	uint64_t dispatcher; /* offset of the dispatcher's memory */
-	uint64_t moved; /* offset of the struct sm_moved of all ops */
-	uint64_t deadlines; /* offset of the deadlines of calcs, a uint64_t for each op, in ns */
-	uint64_t ops; /* offset of the struct bin_op of all ops */
-	uint64_t buffers; /* offset of the struct sm_buffer of all buffers */
-	uint64_t partners; /* offset of the struct sm_partner of all message descriptors */
-	uint64_t queue; /* offset of the struct copyq; unused if `fragment` is 0 */
-	uint64_t fragment; /* bytes of a fragment (not an offset); 0 if the rank has no queue */
-};
-
-/* Position of the peer's end of a message. */
-struct sm_partner {
-	struct be_handle handle; /* handle of the peer's block */
-	uint32_t desc; /* index of the message's descriptor in the peer's block */
-};
 
 struct sm_msg {
 	_Alignas(SM_LINE) uint8_t mode; /* enum sm_mode */
@@ -175,6 +124,7 @@ struct sm_bound {
 	struct copyq *queue; /* queue of fragments in `sh`, or NULL */
 	const struct be_bells *bells; /* bells of this rank, rung for its queue */
 	uint64_t epoch; /* epoch under way, copied from `sh` */
+	uint32_t slot, next_slot; /* numbers of the slots of eager messages in this epoch and in the next */
 	uint64_t received; /* last epoch in which this view has received a message by pull */
 	uint64_t exchanged; /* last epoch in which this rank receives through slots from a rank that it sends long messages to */
 	struct sm_head **peers; /* blocks of the peers, by rank; NULL if there is no message to or from the rank */
@@ -209,6 +159,13 @@ static inline bool sm_is_long(const struct sm_bound *s, uint32_t op)
 static inline struct sm_bound *sm_of(struct dispatcher *e)
 {
 	return (struct sm_bound *)((char *)e - offsetof(struct sm_bound, dispatcher));
+}
+
+static inline void sm_set_epoch(struct sm_bound *s, uint64_t epoch)
+{
+	s->epoch = epoch;
+	s->slot = (uint32_t)(epoch % SM_SLOTS);
+	s->next_slot = s->slot + 1 < SM_SLOTS ? s->slot + 1 : 0;
 }
 
 /* Converts an offset in `sh` to an address. */

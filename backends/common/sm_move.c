@@ -143,14 +143,14 @@ static inline bool has_credit(const struct sm_bound *s, struct sm_msg *m)
  *
  * Sends and receives of no bytes need no registers saved. Those with bytes are therefore in separate functions. */
 
-static inline struct sm_slot *slot_of(const struct sm_msg *m, uint64_t epoch)
+static inline struct sm_slot *slot_of(const struct sm_msg *m, uint32_t number)
 {
-	return (struct sm_slot *)(void *)(m->first + epoch % SM_SLOTS * m->plane);
+	return (struct sm_slot *)(void *)(m->first + number * m->plane);
 }
 
 static inline char *payload_of(const struct sm_bound *s, const struct sm_msg *m)
 {
-	return (char *)slot_of(m, s->epoch) + sm_payload(m->bytes);
+	return (char *)slot_of(m, s->slot) + sm_payload(m->bytes);
 }
 
 static int await_credit(const struct sm_bound *s, struct sm_msg *m)
@@ -174,10 +174,10 @@ static inline int end_send(const struct sm_bound *s, struct sm_msg *m)
 /* Says that a slot is filled, and owns the lines of the next one. bytes: of the payload, 0 if they are lent */
 static inline int announce_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t seq, uint64_t bytes)
 {
-	const char *next = (const char *)slot_of(m, s->epoch + 1);
+	const char *next = (const char *)slot_of(m, s->next_slot);
 
 	/* Makes the payload visible before its number; pairs with the loads in recv_eager and recv_loan. */
-	atomic_store_explicit(&slot_of(m, s->epoch)->seq, seq, memory_order_release);
+	atomic_store_explicit(&slot_of(m, s->slot)->seq, seq, memory_order_release);
 	for (size_t at = 0; at < sm_eager_bytes(bytes); at += SM_LINE)
 		be_own(next + at);
 	return end_send(s, m);
@@ -194,9 +194,13 @@ static int send_eager(struct dispatcher *e, void *what)
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
-	if (m->now->asking)
-		return await_credit(s, m);
 	return m->bytes ? send_bytes(s, m) : announce_slot(s, m, s->epoch, 0);
+}
+
+/* Polls a send that is in its slot. */
+static int end_eager(struct dispatcher *e, void *what)
+{
+	return await_credit(sm_of(e), what);
 }
 
 /* Returns the next of the sends that share slots with this one, itself included; after NULL the first, and NULL after the last. */
@@ -225,9 +229,7 @@ static int send_eager_multicast(struct dispatcher *e, void *what)
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
-	if (m->now->asking)
-		return await_credit(s, m);
-	if (atomic_load_explicit(&slot_of(m, s->epoch)->seq, memory_order_relaxed) == s->epoch)
+	if (atomic_load_explicit(&slot_of(m, s->slot)->seq, memory_order_relaxed) == s->epoch)
 		return end_send(s, m);
 	return send_bytes(s, m);
 }
@@ -249,7 +251,7 @@ static int recv_eager(struct dispatcher *e, void *what)
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
-	if (atomic_load_explicit(&slot_of(m, s->epoch)->seq, memory_order_acquire) != s->epoch)
+	if (atomic_load_explicit(&slot_of(m, s->slot)->seq, memory_order_acquire) != s->epoch)
 		return 0;
 	return m->bytes ? recv_bytes(s, m) : take_credit(s, m);
 }
@@ -295,13 +297,9 @@ static int send_loan(struct dispatcher *e, void *what)
 	bool lent;
 	int done;
 
-	if (m->now->asking)
-		return await_credit(s, m);
-	if (m->now->begun)
-		return await_return(s, m);
 	lent = m->lends && s->epoch >= m->now->lends_from;
 	if (lent)
-		memcpy(slot_of(m, s->epoch)->rest, &m->now->location, sizeof m->now->location);
+		memcpy(slot_of(m, s->slot)->rest, &m->now->location, sizeof m->now->location);
 	else
 		pack_message(s, m, 0, m->bytes, payload_of(s, m));
 	m->now->begun = lent;
@@ -311,12 +309,20 @@ static int send_loan(struct dispatcher *e, void *what)
 	return done && !lent;
 }
 
+static int end_loan(struct dispatcher *e, void *what)
+{
+	const struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	return m->now->asking ? await_credit(s, m) : await_return(s, m);
+}
+
 /* Copies the bytes that the sender has lent. */
 static __attribute__((noinline)) int take_loan(struct sm_bound *s, struct sm_msg *m)
 {
 	struct sm_location from;
 
-	memcpy(&from, slot_of(m, s->epoch)->rest, sizeof from);
+	memcpy(&from, slot_of(m, s->slot)->rest, sizeof from);
 	if (!find_bytes(s, m, &from))
 		return unreachable(s, m);
 	for (size_t at = 0; at < m->bytes; at += SM_LINE)
@@ -332,7 +338,7 @@ static int recv_loan(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	const uint64_t seq = atomic_load_explicit(&slot_of(m, s->epoch)->seq, memory_order_acquire);
+	const uint64_t seq = atomic_load_explicit(&slot_of(m, s->slot)->seq, memory_order_acquire);
 
 	if (seq / 2 != s->epoch)
 		return 0;
@@ -856,9 +862,9 @@ static int recv_learned_issue(struct dispatcher *e, void *what)
 }
 
 const struct dispatch_how sm_how_send[SM_MODES] = {
-	[SM_EAGER] = { send_eager, send_eager },
-	[SM_LOAN] = { send_loan, send_loan },
-	[SM_EAGER_MULTICAST] = { send_eager_multicast, send_eager_multicast },
+	[SM_EAGER] = { send_eager, end_eager },
+	[SM_LOAN] = { send_loan, end_loan },
+	[SM_EAGER_MULTICAST] = { send_eager_multicast, end_eager },
 	[SM_PULL] = { send_pull_issue, send_pull },
 	[SM_STAGED] = { send_staged_issue, send_staged },
 	[SM_STAGED_MULTICAST] = { send_staged_multicast_issue, send_staged_multicast },
@@ -883,7 +889,7 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t
 		return NULL;
 	*least = m->way == SM_LOAN && recv ? 2 * s->epoch : s->epoch;
 	if (m->way <= SM_EAGER_MULTICAST && recv)
-		return &slot_of(m, s->epoch)->seq;
+		return &slot_of(m, s->slot)->seq;
 	if (m->way == SM_LOAN && m->now->begun)
 		return m->done;
 	if (m->way == SM_PULL && recv && !m->now->begun)

@@ -189,6 +189,8 @@ static void absorb_copies(struct sm_bound *s)
 			continue;
 		s->msgs[by].now->copy = i + 1;
 		s->msgs[i].now->absorbed = true;
+		if (!s->dispatcher.ops[i].need)
+			dispatch_leave_out(&s->dispatcher, i);
 	}
 }
 
@@ -227,6 +229,7 @@ void sm_prepare(struct sm_bound *s)
 {
 	dispatch_init(&s->dispatcher, &s->b, sm_at(s, s->sh->dispatcher), s->own, &s->base);
 	absorb_copies(s);
+	dispatch_classify(&s->dispatcher);
 	link_reductions(s);
 	sm_set_how(s);
 }

@@ -149,7 +149,8 @@ int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	struct sm_bound *s = to_sm(bound);
 	int rc;
 
-	s->epoch = s->sh->epoch = epoch;
+	s->sh->epoch = epoch;
+	sm_set_epoch(s, epoch);
 	if (__builtin_expect(epoch > s->learn.again, 0))
 		sm_begin_trial(s);
 	/* Everything of the previous epoch has been read before this store; pairs with the load in has_credit. */

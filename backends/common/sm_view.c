@@ -105,7 +105,7 @@ static int view_progress(struct be_bound *bound, unsigned who, unsigned spins)
 	struct sm_bound *s = to_sm(bound);
 
 	(void)spins;
-	s->epoch = s->sh->epoch;
+	sm_set_epoch(s, s->sh->epoch);
 	if (s->generation != s->sh->generation && !find_buffers(s))
 		return 0; /* leaves the request to processes that can map the heap */
 	return dispatch_progress(&s->dispatcher, who & BE_ANY);

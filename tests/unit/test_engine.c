@@ -285,7 +285,37 @@ static void early_ops_pass(void)
 	free(x);
 }
 
+/* An op that is left out never begins, counts as done, and is waited for by none: not by one, nor by one that waits for another too. */
+static void left_out(void)
+{
+	struct bench *x = new_bench();
+	uint8_t state[OPS];
+
+	x->deps[0] = x->deps[1] = 0;
+	x->deps[2] = 1;
+	x->dep_at[2] = 1;
+	for (uint32_t i = 3; i <= OPS; i++)
+		x->dep_at[i] = 3;
+	make(x, false);
+	dispatch_leave_out(&x->e, 0);
+	dispatch_classify(&x->e);
+	for (unsigned n = 0; n < EPOCHS; n++) {
+		memset(x->began, 0, sizeof x->began);
+		memset(x->ended, 0, sizeof x->ended);
+		x->starting = true;
+		CU_ASSERT_EQUAL(dispatch_start(&x->e, BE_ALL), 1);
+		dispatch_states(&x->e, state);
+		CU_ASSERT(!x->began[0] && state[0] == BE_DONE);
+		CU_ASSERT(x->ended[1] && x->began[2] > x->ended[1]);
+		for (uint32_t i = 1; i < OPS; i++)
+			CU_ASSERT(x->ended[i] && state[i] == BE_DONE);
+	}
+	drop(x);
+	free(x);
+}
+
 static const struct unit_test tests[] = {
+	{ "left_out", left_out },
 	{ "in_order", in_order },
 	{ "alone", alone },
 	{ "helped", helped },
