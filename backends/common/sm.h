@@ -63,6 +63,9 @@ static inline size_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
 	return bytes < chunk ? align_up((size_t)bytes, SM_LINE) : chunk;
 }
 
+/* What this rank is of a message: without one that travels through memory, nothing. */
+enum sm_end { SM_NEITHER, SM_SEND, SM_RECV };
+
 struct sm_msg {
 	_Alignas(SM_LINE) uint8_t mode; /* enum sm_mode */
 	bool direct; /* true if the receiver can read the sender's private memory */
@@ -76,6 +79,7 @@ struct sm_msg {
 	uint8_t way; /* how it travels in this epoch: its mode, or if that is learned, SM_PULL or SM_STAGED */
 	uint8_t chosen; /* learned: its way once it is learned, or 0 */
 	bool bounces; /* send, pull: true if the bytes go through bounce, because the receiver cannot read them directly */
+	uint8_t end; /* enum sm_end */
 	bool lends, leaves; /* loan, send: true if this rank may lend the bytes; true if its issue leaves them to poll */
 	uint32_t chunks, chunk; /* pull, staged: number of chunks of the message, and bytes of each but the last */
 	size_t plane; /* eager: bytes from one of its slots to the next */

@@ -245,6 +245,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	m->mode = m->way = mine->bytes > SM_EAGER_MAX ? recv->mode : eager_mode(send);
 	if (m->mode == SM_LEARNED)
 		s->learn.again = 0;
+	m->end = mine->send ? SM_SEND : SM_RECV;
 	m->direct = recv->direct;
 	m->two_way = recv->two_way;
 	m->heap = receiver->shared && send->source == SM_HEAP;

@@ -883,10 +883,8 @@ const struct dispatch_how sm_how_recv[SM_MODES] = {
 const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t *least)
 {
 	const struct sm_msg *m = &s->msgs[op];
-	const bool recv = bin_recvs(s->b.ops[op].kind);
+	const bool recv = m->end == SM_RECV;
 
-	if (!sm_in_memory(s, op))
-		return NULL;
 	*least = m->way == SM_LOAN && recv ? 2 * s->epoch : s->epoch;
 	if (m->way <= SM_EAGER_MULTICAST && recv)
 		return &slot_of(m, s->slot)->seq;

@@ -178,14 +178,15 @@ int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 		return sm_progress_trial(s, who);
 	/* while several ops are active, there is no single word to watch */
 	for (;; spins--) {
-		const int rc = dispatch_progress(&s->dispatcher, who);
-		const uint32_t *last = spins && !rc ? dispatch_last(&s->dispatcher) : NULL;
+		const uint32_t *last = spins ? dispatch_last(&s->dispatcher) : NULL;
+		int rc;
 
-		if (rc || !spins)
-			return rc;
 		word = last ? sm_watch(s, *last, &least) : NULL;
 		if (word)
 			break;
+		rc = dispatch_progress(&s->dispatcher, who);
+		if (rc || !spins)
+			return rc;
 		be_pause();
 	}
 	for (; spins; spins--) {
