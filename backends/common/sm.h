@@ -142,7 +142,6 @@ struct sm_bound {
 	void *own; /* this view's own memory of the dispatcher */
 	bool view; /* true if this process is not the rank's */
 	uint32_t generation; /* value of sh->generation when b.buffers were looked up */
-	bool starts; /* true in a start of a rank whose peers do not help it */
 	struct sm_learn learn;
 };
 
@@ -167,8 +166,9 @@ static inline struct sm_bound *sm_of(struct dispatcher *e)
 
 static inline void sm_set_epoch(struct sm_bound *s, uint64_t epoch)
 {
+	/* a remainder takes longer, and epochs follow each other */
+	s->slot = epoch == s->epoch + 1 ? s->next_slot : (uint32_t)(epoch % SM_SLOTS);
 	s->epoch = epoch;
-	s->slot = (uint32_t)(epoch % SM_SLOTS);
 	s->next_slot = s->slot + 1 < SM_SLOTS ? s->slot + 1 : 0;
 }
 

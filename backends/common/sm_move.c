@@ -160,7 +160,7 @@ static int await_credit(const struct sm_bound *s, struct sm_msg *m)
 }
 
 /* Completes a send if it has credit. The slot was free without: the send of the last epoch had credit when it completed. So no start has
- * to wait for the line that the receiver writes when it starts: a poll reads it. */
+ * to wait for the line that the receiver writes when it starts: a poll reads it, unless that is left to helpers. */
 static inline int end_send(const struct sm_bound *s, struct sm_msg *m)
 {
 	ring_peer(s, m->bells);
@@ -168,7 +168,7 @@ static inline int end_send(const struct sm_bound *s, struct sm_msg *m)
 		return 1;
 	m->now->asking = true;
 	__builtin_prefetch(m->started);
-	return s->starts ? 0 : await_credit(s, m);
+	return s->b.helped ? await_credit(s, m) : 0;
 }
 
 /* Says that a slot is filled, and owns the lines of the next one. bytes: of the payload, 0 if they are lent */

@@ -232,6 +232,7 @@ size_t sm_lay_out(const struct be_bind *b, uint32_t ndescs, struct sm_shared *sh
 void sm_share(struct sm_bound *s, struct sm_shared *sh)
 {
 	s->sh = sh;
+	s->next_slot = 1; /* that of the first epoch */
 	s->deadlines = sm_at(s, sh->deadlines);
 	s->queue = sh->fragment ? sm_at(s, sh->queue) : NULL;
 	for (uint32_t i = 0; i < sh->nops; i++)

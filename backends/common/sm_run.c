@@ -144,10 +144,20 @@ static __attribute__((noinline)) void ring_peers(const struct sm_bound *s)
 }
 
 /* Where stores need a fence before the bells are rung, one at the end of a start is for all of them. */
+static __attribute__((noinline)) int start_fenced(struct sm_bound *s, unsigned who)
+{
+	int rc;
+
+	s->quiet = true;
+	rc = dispatch_start(&s->dispatcher, who);
+	s->quiet = false;
+	ring_peers(s);
+	return rc;
+}
+
 int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct sm_bound *s = to_sm(bound);
-	int rc;
 
 	s->sh->epoch = epoch;
 	sm_set_epoch(s, epoch);
@@ -155,17 +165,13 @@ int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 		sm_begin_trial(s);
 	/* Everything of the previous epoch has been read before this store; pairs with the load in has_credit. */
 	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
+	if (__builtin_expect(s->fences, 0))
+		return start_fenced(s, who);
 	/* keeps the compiler from moving the load before the store, as in be_ring */
 	atomic_signal_fence(memory_order_seq_cst);
-	if (!s->fences && atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > epoch)
+	if (atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > epoch)
 		ring_peers(s);
-	s->starts = !s->b.helped;
-	s->quiet = s->fences;
-	rc = dispatch_start(&s->dispatcher, who);
-	s->starts = s->quiet = false;
-	if (s->fences)
-		ring_peers(s);
-	return rc;
+	return dispatch_start(&s->dispatcher, who);
 }
 
 int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
