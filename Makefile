@@ -165,11 +165,11 @@ $(BUILD)/%.o: %.c
 	$(call say,CC)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Without contraction and without traps the vector variants compute what the scalar one does. clang would warn of loops that it
-# cannot vectorise.
+# cannot vectorise. How fast a loop is depends on where in a line it begins, so that must not change with the rest of the library.
 $(BUILD)/runtime/kernels/loops-%.o: runtime/kernels/loops.c
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -O3 -ffp-contract=off -fno-trapping-math -fno-math-errno \
-		-Wno-pass-failed $(KERNELS_$*) -DVARIANT_NAME=$* -MMD -MP -c -o $@ $<
+	$(call say,CC)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -O3 -falign-functions=64 -falign-loops=64 -ffp-contract=off -fno-trapping-math \
+		-fno-math-errno -Wno-pass-failed $(KERNELS_$*) -DVARIANT_NAME=$* -MMD -MP -c -o $@ $<
 
 # Parsers of bison count errors for nobody, as clang sees since 15.
 $(BUILD)/lang/%.o: $(BUILD)/lang/%.c
