@@ -217,7 +217,7 @@ static int not_idle(struct mpix_sched_request *req)
 	return err ? err : rt_error(req->ctx, -ERR_STATE, "the request has failed before");
 }
 
-/* Starts an idle request. helped: as in the request; in start, most requests are known to have no helpers. */
+/* Starts an idle request. helped: that of the request, a constant in each call, so that starts without helpers take no step for them */
 static inline __attribute__((always_inline)) void start_request(struct mpix_sched_request *req, bool helped)
 {
 	const bool held = !__libc_single_threaded || helped;

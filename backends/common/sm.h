@@ -63,7 +63,7 @@ static inline size_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
 	return bytes < chunk ? align_up((size_t)bytes, SM_LINE) : chunk;
 }
 
-/* What this rank is of a message: without one that travels through memory, nothing. */
+/* Which end of a message this rank is. A message that another backend carries has none here, nor has an op that is no message. */
 enum sm_end { SM_NEITHER, SM_SEND, SM_RECV };
 
 struct sm_msg {

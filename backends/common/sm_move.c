@@ -294,10 +294,9 @@ static int send_loan(struct dispatcher *e, void *what)
 {
 	const struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	bool lent;
+	const bool lent = m->lends && s->epoch >= m->now->lends_from;
 	int done;
 
-	lent = m->lends && s->epoch >= m->now->lends_from;
 	if (lent)
 		memcpy(slot_of(m, s->slot)->rest, &m->now->location, sizeof m->now->location);
 	else
