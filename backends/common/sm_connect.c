@@ -131,11 +131,13 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
 #define SLOTS_DEEP 16u
 
 /* Returns the number of slots of a ring, if a message to this rank gets one. The deeper the ring, the less one end waits for the other.
- * The sender is an epoch ahead at most. nlong: number of long messages to this rank, which share the room */
-static uint32_t slots_of(const struct sm_desc *recv, uint32_t nlong)
+ * But where ranks take turns on a core, operands that are reduced are to stay in the caches until it is the receiver's turn. The sender is
+ * an epoch ahead at most. nlong: number of long messages to this rank, which share the room */
+static uint32_t slots_of(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong)
 {
 	const uint32_t chunks = count_chunks(recv);
-	size_t most = SLOTS_ROOM / nlong / SM_CHUNK;
+	const bool stays = bin_reduces(s->b.ops[recv->op].kind) && group_crowded(s->b.group);
+	size_t most = stays ? SM_RING : SLOTS_ROOM / nlong / SM_CHUNK;
 
 	most = most < SM_RING ? SM_RING : most > SLOTS_DEEP ? SLOTS_DEEP : most;
 	return 2 * chunks < most ? 2 * chunks : (uint32_t)most;
@@ -156,7 +158,7 @@ static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct s
 	recv->two_way = sends_long(s, recv);
 	/* If the two send to each other, or ranks take turns on a core, more chunks are only more turns. */
 	recv->fine = !group_crowded(s->b.group) && !recv->two_way;
-	m->slots = slots_of(recv, nlong);
+	m->slots = slots_of(s, recv, nlong);
 	if (send->multicast)
 		recv->mode = SM_STAGED_MULTICAST;
 	else if (send->source == SM_HEAP || (send->source == SM_PRIVATE && recv->direct))
