@@ -435,8 +435,8 @@ static __attribute__((noinline)) void await_request(struct mpix_sched_request *r
 	rt_wait_finish(&w);
 }
 
-/* Looks for what a request that nobody helps may wait for no longer than a spin. Returns false if a wait has to begin. */
-static inline bool is_soon_done(struct mpix_sched_request *req)
+/* Polls a request without helpers for as long as a spin, without what a wait keeps. Returns true if that completes it. */
+static inline bool completes_soon(struct mpix_sched_request *req)
 {
 	int rc;
 
@@ -457,7 +457,7 @@ int MPIX_Sched_wait(MPIX_Sched_request req)
 		return wait_for_core(req);
 	/* This thread polls all the time, so it keeps the turn until the request is complete. */
 	hold_request(req);
-	if (!is_done(req) && !is_soon_done(req))
+	if (!is_done(req) && !completes_soon(req))
 		await_request(req);
 	/* The last poll may have taken messages of other requests from the device. A thread that sleeps on the device's
 	 * descriptor does not notice that, so it is woken. */

@@ -85,7 +85,6 @@ void dispatch_init(struct dispatcher *e, const struct be_bind *b, void *room, vo
 		e->ops[i].wait = e->ops[i].need = b->dep_at[i + 1] - b->dep_at[i];
 		e->ops[i].order = order_of(&b->ops[i], b->layout->basic);
 	}
-	dispatch_classify(e);
 }
 
 void dispatch_leave_out(struct dispatcher *e, uint32_t op)

@@ -81,13 +81,13 @@ static inline size_t dispatch_own_room(uint32_t nops)
 {
 	return nops * sizeof(struct dispatch_do);
 }
-/* Sets up the shared block. All ops are of class DISPATCH_APP at first. */
+/* Sets up the shared block. All ops are of class DISPATCH_APP at first. The caller calls dispatch_classify before the first start. */
 void dispatch_init(struct dispatcher *e, const struct be_bind *b, void *room, void *own, struct be_bound *bound);
 /* Makes another view of a block that dispatch_init has set up. */
 void dispatch_view(struct dispatcher *e, uint32_t nops, void *room, void *own, struct be_bound *bound);
-/* Leaves out an op that waits for none: those that wait for it no longer do. The caller calls dispatch_classify afterwards. */
+/* Leaves out an op that waits for none: those that wait for it no longer do. Called before dispatch_classify. */
 void dispatch_leave_out(struct dispatcher *e, uint32_t op);
-/* Sorts the ops into their queues. Called between epochs, after the caller has changed the classes in ops. */
+/* Sorts the ops into their queues. Called between epochs, and again after the caller has changed the classes in ops. */
 void dispatch_classify(struct dispatcher *e);
 /* Begins an epoch after the previous one has completed: issues ready ops, and polls those marked for start. Returns 1 when all
  * ops are complete, 0 if not yet, or -ERR_x. `who` is as in be_ops. */

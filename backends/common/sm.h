@@ -112,7 +112,7 @@ struct sm_msg {
 	struct sm_location seen; /* location of the peer's bytes that was looked up last */
 	char *at; /* address in this process of the peer's bytes at `seen`; NULL if out of reach */
 	int pid; /* process ID of the peer */
-	int gain; /* learned, recv: what the trials so far say for the ring, see sm_choose */
+	int gain; /* learned, recv: thousandths by which the trials so far are for the ring, see sm_choose */
 };
 
 struct sm_bound {

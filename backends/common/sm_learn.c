@@ -22,7 +22,8 @@
 /* Messages that take so long that little else counts, and of which there are few, are pulled in epoch 2 and staged in epoch 3. */
 #define LONG_TRIALS 3u
 #define LONG_BYTES ((uint64_t)8 << 20)
-#define LONG_GAIN 50 /* one epoch of each says little, and both ends have to make progress for a ring */
+/* Thousandths, about a tenth of the time: one epoch of each says little, and both ends have to make progress for a ring. */
+#define LONG_GAIN 50
 
 static bool is_long_trial(const struct sm_msg *m)
 {

@@ -6,7 +6,8 @@
 
 #include "backends/common/sm_words.h"
 
-/* Progress of a message. Here and in struct sm_msg (sm.h) what a start needs comes first: the program may have driven it out of the caches. */
+/* Progress of a message. Here and in struct sm_msg (sm.h) what a start needs comes first: the program may have driven it out of the
+ * caches. */
 struct sm_moved {
 	struct sm_location location; /* location of this rank's bytes, announced to the peer */
 	/* chunks that this end has moved in this epoch; loan, send: times that it was polled while lent; copy that waits: times polled */

@@ -176,6 +176,7 @@ static void make(struct bench *x, bool helped)
 		x->number[i] = i;
 		x->e.todo[i] = (struct dispatch_do){ { issue_op, poll_op }, &x->number[i] };
 	}
+	dispatch_classify(&x->e);
 }
 
 static void drop(struct bench *x)
