@@ -17,7 +17,7 @@
 #ifndef BACKENDS_MPI_MP_H
 #define BACKENDS_MPI_MP_H
 
-#include "backends/common/sm.h"
+#include "backends/shm/sm.h"
 #include "backends/services.h"
 #include "include/mpix_sched_transport.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The table of operations of the backend mpi. backends/common/sm.h describes how messages within a node travel, mp.h how
+ * The table of operations of the backend mpi. backends/shm/sm.h describes how messages within a node travel, mp.h how
  * messages between nodes do. */
 #include "backends/mpi/mpi.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The shm backend's table of operations. All its messages travel through shared memory, as backends/common/sm.h
- * describes. */
+ * The shm backend's table of operations. All its messages travel through shared memory, as sm.h describes. */
 #include "backends/shm/shm.h"
 
-#include "backends/common/sm.h"
+#include "backends/shm/sm.h"
 
 static struct sm_bound *to_sm(struct be_bound *b)
 {

@@ -4,7 +4,7 @@
  * operations.
  *
  * A request has shared-memory messages and network messages. The former, and all ops that are not messages, are carried
- * out by backends/common/sm.h; this backend carries the network messages. If all ranks have several devices, each
+ * out by backends/shm/sm.h; this backend carries the network messages. If all ranks have several devices, each
  * device is a lane: lane i of a rank is connected to lane i of its peers, and set_lanes assigns each message a lane. A
  * link is a queue pair (RC) to one peer, for one request, on one lane. So requests share only what a device has once:
  * the completion queue and the shared receive queue. On a link a rank posts
@@ -42,7 +42,7 @@
 #ifndef BACKENDS_VERBS_VB_H
 #define BACKENDS_VERBS_VB_H
 
-#include "backends/common/sm.h"
+#include "backends/shm/sm.h"
 
 #include <infiniband/verbs.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The verbs backend's table of operations. backends/common/sm.h describes how shared-memory messages travel, vb.h how
+ * The verbs backend's table of operations. backends/shm/sm.h describes how shared-memory messages travel, vb.h how
  * network messages do. */
 #include "backends/verbs/verbs.h"
 

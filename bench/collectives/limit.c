@@ -16,7 +16,7 @@
  * They keep the promises of persistent collectives: any number of epochs; nobody touches a rank's buffers before it has started
  * the epoch, or after it has completed it. They notice no dead ranks, and make no progress on other requests. */
 #include "backends/backend.h"
-#include "backends/common/copy.h"
+#include "backends/shm/copy.h"
 #include "bench/bench.h"
 #include "bench/collectives/rank.h"
 

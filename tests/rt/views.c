@@ -4,7 +4,7 @@
  * addresses in each process, and what is given back is overwritten at once.
  *
  *   views RANKS PROCESSES SEED EPOCHS */
-#include "backends/common/sm.h"
+#include "backends/shm/sm.h"
 #include "backends/services.h"
 #include "backends/shm/shm.h"
 #include "compiler/compile.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copies past the caches, of all lengths and alignments. */
-#include "backends/common/copy.h"
+#include "backends/shm/copy.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>

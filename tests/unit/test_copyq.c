@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Virtual queues: copies in fragments, taken by several threads with random delays. */
-#include "backends/common/copyq.h"
+#include "backends/shm/copyq.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Trials of messages that are pulled or staged: in which epochs they are, and that each of them makes a choice of its own. */
-#include "backends/common/sm.h"
+#include "backends/shm/sm.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>

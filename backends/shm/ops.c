@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The ops that concern one rank alone, and the choice of threads that may carry out each op. */
-#include "backends/common/copy.h"
-#include "backends/common/sm.h"
+#include "backends/shm/copy.h"
+#include "backends/shm/sm.h"
 #include "util/clock.h"
 
 #include <time.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Connecting. Every rank has published its block (sm_publish.c), and finds the peers' ends of its messages in the peers' blocks. As
+ * Connecting. Every rank has published its block (publish.c), and finds the peers' ends of its messages in the peers' blocks. As
  * the receiver it also chooses how each message travels. One exchange then tells all ranks whether every rank has succeeded. A second
  * exchange follows if a rank has made rings, because a peer may fail to map them. No exchange is
  * needed if the bind repeats an earlier one, and all messages are short: for these the receiver has nothing to choose. */
-#include "backends/common/sm.h"
+#include "backends/shm/sm.h"
 #include "backends/services.h"
 #include "util/err.h"
 

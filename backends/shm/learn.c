@@ -12,7 +12,7 @@
  * The other work of a machine disturbs a trial as a whole, and one of the ways more than the other. A request starts with a trial,
  * when little is as it will be later. So there is another one after AGAIN epochs, then whenever there have been twice as many, and at
  * last every AGAIN_MOST epochs, and each choice counts the earlier trials, too. */
-#include "backends/common/sm.h"
+#include "backends/shm/sm.h"
 #include "util/clock.h"
 
 #define EACH (SM_TIMES + 1) /* epochs of each way; the first, which touches memory or finds it in no cache, does not count */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The state of a request that changes while a schedule runs. With helpers it lies in the rank's block (sm.h), so that any process that
  * has a view of it goes on where another one has stopped. */
-#ifndef BACKENDS_COMMON_SM_STATE_H
-#define BACKENDS_COMMON_SM_STATE_H
+#ifndef BACKENDS_SHM_STATE_H
+#define BACKENDS_SHM_STATE_H
 
-#include "backends/common/sm_words.h"
+#include "backends/shm/words.h"
 
 /* Progress of a message. Here and in struct sm_msg (sm.h) what a start needs comes first: the program may have driven it out of the
  * caches. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Virtual queues for large copies; copyq.h describes them. */
-#include "backends/common/copyq.h"
+#include "backends/shm/copyq.h"
 
 static uint64_t load_relaxed(const _Atomic uint64_t *word)
 {

@@ -7,8 +7,8 @@
  *
  * Counters only grow. A queue has one copy under way at a time, whose description stays until its last fragment is
  * done. Hence a thread has read the right description if the count of taken fragments is still what it was before. */
-#ifndef BACKENDS_COMMON_COPYQ_H
-#define BACKENDS_COMMON_COPYQ_H
+#ifndef BACKENDS_SHM_COPYQ_H
+#define BACKENDS_SHM_COPYQ_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Moving messages through shared memory; sm.h describes the protocols. */
-#include "backends/common/sm.h"
+#include "backends/shm/sm.h"
 
-#include "backends/common/copy.h"
+#include "backends/shm/copy.h"
 #include "backends/services.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -776,7 +776,7 @@ static int recv_pull(struct dispatcher *e, void *what)
 	return end_pull(s, m);
 }
 
-/* ---- learned (sm_learn.c) ---- */
+/* ---- learned (learn.c) ---- */
 
 static int send_learned(struct dispatcher *e, void *what)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages of the mode SM_LEARNED, which try in some epochs whether to be pulled or staged (sm_learn.c). */
-#ifndef BACKENDS_COMMON_SM_LEARN_H
-#define BACKENDS_COMMON_SM_LEARN_H
+ * Messages of the mode SM_LEARNED, which try in some epochs whether to be pulled or staged (learn.c). */
+#ifndef BACKENDS_SHM_LEARN_H
+#define BACKENDS_SHM_LEARN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Publishing: each rank makes its block, with the descriptors of its messages, and room for the words that travel with them. Sends of
  * the same bytes to several ranks become multicasts. */
-#include "backends/common/sm.h"
+#include "backends/shm/sm.h"
 #include "backends/services.h"
 #include "util/align.h"
 #include "util/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages between ranks that share memory. The shm backend sends all its messages so, other backends those within a node. sm_run.c
- * has the operations on a request, sm_ops.c runs the ops of one rank alone, sm_publish.c tells the other ranks of the messages,
- * sm_connect.c finds the two ends of each, sm_move.c moves them, and sm_learn.c tries in which way they are faster.
+ * Messages between ranks that share memory. The shm backend sends all its messages so, other backends those within a node. run.c
+ * has the operations on a request, ops.c runs the ops of one rank alone, publish.c tells the other ranks of the messages,
+ * connect.c finds the two ends of each, move.c moves them, and learn.c tries in which way they are faster.
  *
  * Each rank has one block (struct sm_head) per request in its heap. The rank publishes its messages there, so that the two ends of a
  * channel find each other at bind time. The block also holds the words that peers write:
@@ -37,13 +37,13 @@
  * A recv-reduce absorbs a copy if it waits for the copy and updates what the copy has written, and if whatever else waits for the
  * copy also waits for the recv-reduce: it then reads the source of the copy instead, and the copy moves nothing. All that is ordered
  * after the copy is ordered after the recv-reduce as well, so the source does not change before. */
-#ifndef BACKENDS_COMMON_SM_H
-#define BACKENDS_COMMON_SM_H
+#ifndef BACKENDS_SHM_SM_H
+#define BACKENDS_SHM_SM_H
 
-#include "backends/common/copyq.h"
+#include "backends/shm/copyq.h"
 #include "backends/common/dispatch.h"
-#include "backends/common/sm_learn.h"
-#include "backends/common/sm_state.h"
+#include "backends/shm/learn.h"
+#include "backends/shm/state.h"
 #include "format/check.h"
 #include "util/align.h"
 
@@ -183,7 +183,7 @@ static inline struct sm_partner *sm_partners(const struct sm_bound *s)
 	return sm_at(s, s->sh->partners);
 }
 
-/* ---- sm_move.c ---- */
+/* ---- move.c ---- */
 
 /* The functions that carry out the messages of each mode. */
 extern const struct dispatch_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];
@@ -192,7 +192,7 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t
 /* Returns what an issued message waits for, in words. */
 const char *sm_message_waits(const struct sm_bound *s, uint32_t op);
 
-/* ---- sm_run.c: operations as in be_ops, also for backends that send only some messages through memory ---- */
+/* ---- run.c: operations as in be_ops, also for backends that send only some messages through memory ---- */
 
 /* A backend's request begins with a struct sm_bound. The backend calls sm_make with its own table of operations, and
  * sm_connect. It then sets the functions of its network messages, and calls sm_trace. The functions below do everything
@@ -212,7 +212,7 @@ uint32_t sm_open(const struct be_bound *bound);
 uint64_t sm_alarm(const struct be_bound *bound);
 void sm_states(const struct be_bound *bound, uint8_t *state, const char **what);
 
-/* ---- sm_ops.c ---- */
+/* ---- ops.c ---- */
 
 /* Sets up the dispatcher and the functions of ops. No other rank takes part or waits for that. */
 void sm_prepare(struct sm_bound *s);
@@ -221,7 +221,7 @@ void sm_classify(struct sm_bound *s);
 /* Sets the functions of each op and their argument, except for messages: sm_connect sets theirs. */
 void sm_set_how(struct sm_bound *s);
 
-/* ---- sm_fragments.c: large copies in fragments ---- */
+/* ---- fragments.c: large copies in fragments ---- */
 
 /* True if a copy of `bytes` bytes goes through the rank's queue: it is large, and a helper carries it out. */
 static inline bool sm_parts(const struct sm_bound *s, uint64_t bytes)
@@ -240,7 +240,7 @@ bool sm_can_read(const struct sm_bound *s, uint32_t peer);
 /* The join operation of be_ops. */
 void sm_join(struct be_bound *bound);
 
-/* ---- sm_publish.c ---- */
+/* ---- publish.c ---- */
 
 /* Lays out the shared state of a request with `ndescs` messages: sets the offsets in *sh, and returns the size of the state
  * with everything that follows it. */
@@ -252,7 +252,7 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle);
 /* Compares two descriptors: their order in a block. */
 int sm_by_channel(const void *a, const void *b);
 
-/* ---- sm_connect.c ---- */
+/* ---- connect.c ---- */
 
 /* Connects this rank's messages to those of its peers. Collective; parameters and result are as of bind in be_ops. */
 int sm_connect(struct sm_bound *s, uint32_t views, int err);
@@ -266,7 +266,7 @@ void sm_settle(struct sm_bound *s, uint32_t op, const struct be_buffer *buffers)
 void sm_disconnect(struct sm_bound *s);
 int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers);
 
-/* ---- sm_view.c: as in be_ops ---- */
+/* ---- view.c: as in be_ops ---- */
 
 int sm_adopt(const struct be_bind *like, const struct be_handle *handle, struct be_bound **out);
 

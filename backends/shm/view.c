@@ -3,7 +3,7 @@
  * rank's struct sm_bound. In another process the view builds its own struct sm_bound from what lies in the rank's
  * block. */
 #include "backends/common/dispatch_trace.h"
-#include "backends/common/sm.h"
+#include "backends/shm/sm.h"
 #include "backends/services.h"
 #include "util/err.h"
 #include "util/mem.h"

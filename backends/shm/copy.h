@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copies of long blocks, through the caches or past them. */
-#ifndef BACKENDS_COMMON_COPY_H
-#define BACKENDS_COMMON_COPY_H
+#ifndef BACKENDS_SHM_COPY_H
+#define BACKENDS_SHM_COPY_H
 
 #include <stdbool.h>
 #include <stddef.h>

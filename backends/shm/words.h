@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The words in a rank's block through which messages travel (sm.h): which rank writes each of them, and what it says. */
-#ifndef BACKENDS_COMMON_SM_WORDS_H
-#define BACKENDS_COMMON_SM_WORDS_H
+#ifndef BACKENDS_SHM_WORDS_H
+#define BACKENDS_SHM_WORDS_H
 
 #include "backends/backend.h"
 #include "util/align.h"

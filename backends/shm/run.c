@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The operations of struct be_ops for requests whose messages travel through shared memory. sm.h describes how messages
  * travel. */
-#include "backends/common/sm.h"
+#include "backends/shm/sm.h"
 
 #include "backends/common/dispatch_trace.h"
 #include "backends/services.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Large copies in fragments. The thread that makes progress for a rank puts a copy into the rank's queue and takes
  * fragments from it; the rank's own thread does so too once it waits. Also: what of a peer's memory this process reaches. */
-#include "backends/common/copy.h"
+#include "backends/shm/copy.h"
 #include "backends/common/dispatch_trace.h"
-#include "backends/common/sm.h"
+#include "backends/shm/sm.h"
 #include "backends/services.h"
 #include "util/clock.h"
 
