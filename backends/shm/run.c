@@ -163,7 +163,7 @@ int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 	sm_set_epoch(s, epoch);
 	if (__builtin_expect(epoch > s->learn.again, 0))
 		sm_begin_trial(s);
-	/* Everything of the previous epoch has been read before this store; pairs with the load in has_credit. */
+	/* Everything of the previous epoch has been read before this store; pairs with the load in sm_has_credit. */
 	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
 	if (__builtin_expect(s->fences, 0))
 		return start_fenced(s, who);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages between ranks that share memory. The shm backend sends all its messages so, other backends those within a node. run.c
- * has the operations on a request, ops.c runs the ops of one rank alone, publish.c tells the other ranks of the messages,
- * connect.c finds the two ends of each, move.c moves them, and learn.c tries in which way they are faster.
+ * has the operations on a request, ops.c runs the ops of one rank alone, publish.c tells the other ranks of the messages, and
+ * connect.c finds the two ends of each. A message has one of these modes; eager.c, staged.c and pull.c move it, modes.c says which
+ * does, and learn.c tries which is faster.
  *
  * Each rank has one block (struct sm_head) per request in its heap. The rank publishes its messages there, so that the two ends of a
  * channel find each other at bind time. The block also holds the words that peers write:
@@ -183,7 +184,7 @@ static inline struct sm_partner *sm_partners(const struct sm_bound *s)
 	return sm_at(s, s->sh->partners);
 }
 
-/* ---- move.c ---- */
+/* ---- modes.c ---- */
 
 /* The functions that carry out the messages of each mode. */
 extern const struct dispatch_how sm_how_send[SM_MODES], sm_how_recv[SM_MODES];

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Messages by pull: the receiver copies or reduces them, and of long ones the sender does a share. */
+#include "backends/shm/move.h"
+
+#include "backends/services.h"
+#include "backends/shm/copy.h"
+#include "util/err.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+
+#define CMA_MAX ((size_t)1 << 30) /* bytes per call, below the kernel's limit */
+#define REDUCED_ALONE 8u /* most chunks that the receiver reduces alone, as SM_COPIED_ALONE */
+
+/* Bytes that a call of the kernel copies at least, of long messages: the call itself takes as long as some 32 KiB */
+#define CALL_BYTES ((uint64_t)512 << 10)
+
+/* Returns how many of `left` chunks one call of the kernel copies: many, but both ends are to be done at the same time. */
+static uint32_t chunks_of_call(const struct sm_msg *m, uint64_t left)
+{
+	const uint64_t half = (m->chunks + 1) / 2, least = CALL_BYTES / m->chunk, quarter = (left + 3) / 4;
+	uint64_t part = least < half ? least : half;
+
+	part = part < quarter ? quarter : part;
+	return (uint32_t)(part < left ? part : left);
+}
+
+/* Claims some of the epoch's chunks, which the caller then copies, and returns how many: one, or those of a call of the kernel.
+ * Returns 0 if none is left. The receiver copies chunks from the first on and the sender from the last backwards. So in each
+ * epoch each CPU core copies mostly the same bytes, which it has in its caches. */
+static uint32_t take_chunks(const struct sm_bound *s, const struct sm_msg *m, bool calls)
+{
+	uint64_t end = s->epoch * m->chunks, n = atomic_load_explicit(&m->out->taken, memory_order_relaxed);
+
+	while (n < end) {
+		const uint32_t part = calls ? chunks_of_call(m, end - n) : 1;
+
+		if (atomic_compare_exchange_weak_explicit(&m->out->taken, &n, n + part, memory_order_relaxed,
+							  memory_order_relaxed))
+			return part;
+	}
+	return 0;
+}
+
+/* Copies between this rank's memory and the peer's private memory at m->seen, from offset `skip` of the message on: reads the
+ * peer's bytes, or stores `at` there. */
+static int copy_remote(struct sm_bound *s, struct sm_msg *m, uint64_t skip, char *at, size_t bytes, bool store)
+{
+	while (bytes) {
+		struct iovec local = { at, bytes < CMA_MAX ? bytes : CMA_MAX };
+		struct iovec remote = { (char *)(uintptr_t)m->seen.address + skip, local.iov_len };
+		ssize_t n = store ? process_vm_writev(m->pid, &local, 1, &remote, 1, 0) :
+				    process_vm_readv(m->pid, &local, 1, &remote, 1, 0);
+
+		if (n <= 0) {
+			if (n < 0 && errno == ESRCH)
+				return group_died(s->b.group, m->peer);
+			return group_error(s->b.group, -ERR_SYS, "%s rank %u: %s",
+					   store ? "process_vm_writev to" : "process_vm_readv from", m->peer,
+					   n ? strerror(errno) : "no bytes");
+		}
+		at += n;
+		skip += (uint64_t)n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Stores chunks in the receiver's buffer, at m->at or in its private memory, or reduces them. `from`: the operand at the
+ * receiver that replaces those in the buffer, or NULL */
+static int move_as_sender(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t bytes, uint64_t how, const char *from)
+{
+	if (!m->at)
+		return copy_remote(s, m, skip, m->mine + skip, bytes, true);
+	if (how)
+		s->b.reduce_packed(s->b.reduce_arg, m->mine + skip, from ? from + skip : NULL, m->at + skip, 0,
+				   bytes / s->b.layout->basic, how == BIN_OP_RECV_REDUCE_WITH);
+	else
+		copy_long(m->at + skip, m->mine + skip, bytes, s->sh->past);
+	return 0;
+}
+
+/* True if the sender reaches the receiver's buffers. The first message finds out whether the kernel lets it write private memory:
+ * what it may read there it may also write. */
+static bool sender_reaches(struct sm_bound *s, struct sm_msg *m, const struct sm_location *to)
+{
+	if (!sm_find_bytes(s, m, to))
+		return false;
+	if (m->at)
+		return true;
+	if (!m->asked && !s->view) {
+		m->asked = true;
+		m->writes = m->mine && sm_can_read(s, m->peer);
+	}
+	return m->writes;
+}
+
+static struct sm_invitation *invitation(const struct sm_msg *m, uint64_t epoch)
+{
+	return &m->out->invited[epoch & 1];
+}
+
+/* Copies the sender's share of a message that both ends copy, or reduces it, if the receiver's buffers can be reached. */
+static int copy_as_sender(struct sm_bound *s, struct sm_msg *m)
+{
+	const struct sm_location to = invitation(m, s->epoch)->to, with = invitation(m, s->epoch)->operand;
+	const bool operand = with.address || with.heap;
+	const uint64_t how = invitation(m, s->epoch)->reduces;
+	bool fails = false;
+	const char *from = operand ? sm_find(s, m, &with, &fails) : NULL;
+	uint32_t n;
+
+	if (!sender_reaches(s, m, &to) || (operand && !from) || (how && (!s->b.reduce_packed || !m->at)))
+		return 0;
+	while ((n = take_chunks(s, m, !m->at)) > 0) {
+		const uint64_t first = m->chunks - m->now->moved - n;
+		const int err = move_as_sender(s, m, first * m->chunk, sm_chunks_bytes(m, first, n), how, from);
+
+		if (err)
+			return err;
+		m->now->moved += n;
+		/* Makes the chunks' bytes visible before they are counted; pairs with the load in copy_as_receiver. */
+		atomic_store_explicit(&m->in->helped,
+				      atomic_load_explicit(&m->in->helped, memory_order_relaxed) + n,
+				      memory_order_release);
+		sm_ring_peer(s, m->bells);
+	}
+	return 0;
+}
+
+static void announce_bytes(struct sm_bound *s, struct sm_msg *m)
+{
+	if (m->bounces)
+		memcpy(m->bounce, m->mine, m->bytes);
+	m->now->begun = true;
+	m->in->from = m->now->location;
+	/* Makes the user's bytes visible before the announcement; pairs with the load in sm_recv_pull. */
+	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
+	sm_ring_peer(s, m->bells);
+}
+
+int sm_send_pull_issue(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	m->now->moved = 0;
+	m->now->begun = false;
+	if (!m->bounces || !m->leaves)
+		announce_bytes(s, m);
+	return 0;
+}
+
+/* Completes a send once the receiver has read all bytes, and owns the line of the next announcement. Of a single chunk the receiver
+ * often looks for that so early that it would only take the line back. */
+static int end_send_pull(const struct sm_bound *s, const struct sm_msg *m)
+{
+	const bool done = atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
+
+	if (done && m->chunks > 1)
+		be_own(&m->in->avail);
+	return done;
+}
+
+int sm_send_pull(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+	int err;
+
+	if (!m->now->begun)
+		announce_bytes(s, m);
+	if (end_send_pull(s, m))
+		return 1;
+	if (m->chunks <= SM_COPIED_ALONE || atomic_load_explicit(&invitation(m, s->epoch)->epoch, memory_order_acquire) != s->epoch)
+		return 0;
+	err = copy_as_sender(s, m);
+	return err ? err : end_send_pull(s, m);
+}
+
+/* Copies a range of the sender's bytes into the receiver's buffer. */
+static int fetch_bytes(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t bytes)
+{
+	if (m->at && m->mine) {
+		copy_long(m->mine + skip, m->at + skip, bytes, s->sh->past);
+		return 0;
+	}
+	if (m->at) {
+		sm_unpack(s, m, skip, bytes, m->at + skip);
+		return 0;
+	}
+	if (m->mine)
+		return copy_remote(s, m, skip, m->mine + skip, bytes, false);
+	while (bytes) {
+		size_t n = bytes < SM_CHUNK ? bytes : SM_CHUNK;
+		int err = copy_remote(s, m, skip, s->stage, n, false);
+
+		if (err)
+			return err;
+		sm_unpack(s, m, skip, n, s->stage);
+		skip += n;
+		bytes -= n;
+	}
+	return 0;
+}
+
+/* True if the sender is to store chunks of a message, or reduce them, and can. */
+static bool sender_helps(const struct sm_bound *s, const struct sm_msg *m)
+{
+	const bool near = m->same && m->direct;
+
+	if (m->two_way)
+		return false;
+	if (m->reduces && (s->b.user || SM_CHUNK % s->b.layout->basic || (m->operand && !m->now->operand.heap && !near)))
+		return false;
+	return s->b.layout->contiguous && (m->now->location.heap || near || (m->direct && !m->reduces));
+}
+
+/* Invites the sender to copy, or to reduce, if the message is long enough and the sender can access the receiver's buffers. */
+static void invite_sender(struct sm_bound *s, struct sm_msg *m)
+{
+	struct sm_invitation *out = invitation(m, s->epoch);
+
+	m->now->both = m->chunks > (m->reduces ? REDUCED_ALONE : SM_COPIED_ALONE) && sender_helps(s, m);
+	if (!m->now->both)
+		return;
+	out->to = m->now->location;
+	out->operand = m->now->operand;
+	out->reduces = m->reduces ? s->b.ops[m->op].kind : 0;
+	atomic_store_explicit(&m->out->taken, (s->epoch - 1) * m->chunks, memory_order_relaxed);
+	/* Makes the location and the count visible before the invitation; pairs with the load in sm_send_pull. */
+	atomic_store_explicit(&out->epoch, s->epoch, memory_order_release);
+	sm_ring_peer(s, m->bells);
+}
+
+/* True if the sender may copy before this rank has seen its announcement. */
+static bool invites_early(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return !m->reduces && !s->queue;
+}
+
+/* Handles the sender's announcement. */
+static void take_announcement(struct sm_bound *s, struct sm_msg *m)
+{
+	m->now->begun = true;
+	m->now->parted = m->mine && m->at && sm_parts(s, m->bytes);
+	if (!invites_early(s, m) && !m->now->parted)
+		invite_sender(s, m);
+}
+
+/* Copies the receiver's share of a message that both ends copy. */
+static int copy_as_receiver(struct sm_bound *s, struct sm_msg *m)
+{
+	uint32_t n;
+
+	while ((n = take_chunks(s, m, !m->at && m->mine)) > 0) {
+		int err = fetch_bytes(s, m, (uint64_t)m->now->moved * m->chunk, sm_chunks_bytes(m, m->now->moved, n));
+
+		if (err)
+			return err;
+		m->now->moved += n;
+	}
+	if (atomic_load_explicit(&m->in->helped, memory_order_acquire) < m->now->theirs + m->chunks - m->now->moved)
+		return 0;
+	m->now->theirs += m->chunks - m->now->moved;
+	return 1;
+}
+
+/* Most operands that are reduced together, and bytes of each at a time: the sums stay in the nearest cache */
+#define TOGETHER 16u
+#define TOGETHER_BYTES ((size_t)8192)
+
+/* Returns the recv-reduce that continues this one, if its operand can be loaded now, and this rank reduces it alone. */
+static struct sm_msg *next_operand(struct sm_bound *s, const struct sm_msg *m)
+{
+	struct sm_msg *next = m->next ? &s->msgs[m->next - 1] : NULL;
+	struct sm_location from;
+
+	if (!next || next->mode != SM_PULL || next->whole || (next->chunks > REDUCED_ALONE && sender_helps(s, next)) ||
+	    atomic_load_explicit(&next->in->avail, memory_order_acquire) != s->epoch)
+		return NULL;
+	from = next->in->from;
+	return sm_find_bytes(s, next, &from) && next->at ? next : NULL;
+}
+
+/* Reduces a message, and with it those that continue it and have arrived: so the sums need not leave the caches between them. */
+static int reduce_together(struct sm_bound *s, struct sm_msg *m)
+{
+	struct sm_msg *of[TOGETHER] = { m }, *next;
+	uint32_t n = 1;
+	int err = 0;
+
+	while (n < TOGETHER && (next = next_operand(s, of[n - 1])))
+		of[n++] = next;
+	if (n == 1)
+		return fetch_bytes(s, m, 0, m->bytes);
+	for (uint64_t at = 0; at < m->bytes && !err; at += TOGETHER_BYTES)
+		for (uint32_t i = 0; i < n && !err; i++)
+			err = fetch_bytes(s, of[i], at, m->bytes - at < TOGETHER_BYTES ? m->bytes - at : TOGETHER_BYTES);
+	for (uint32_t i = 1; i < n && !err; i++)
+		of[i]->ahead = s->epoch;
+	return err;
+}
+
+/* The receiver has read all bytes. */
+static int end_pull(struct sm_bound *s, struct sm_msg *m)
+{
+	s->received = s->epoch;
+	/* All reads are done before the sender may overwrite its bytes; pairs with the load in sm_send_pull. */
+	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
+	if (m->now->both)
+		be_own(invitation(m, s->epoch + 1));
+	sm_ring_peer(s, m->bells);
+	return 1;
+}
+
+int sm_recv_pull(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+	struct sm_location from;
+	int rc;
+
+	if (m->ahead == s->epoch)
+		return end_pull(s, m);
+	if (!m->now->begun && atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
+		return 0;
+	from = m->in->from;
+	if (!sm_find_bytes(s, m, &from))
+		return sm_unreachable(s, m);
+	if (!m->now->begun)
+		take_announcement(s, m);
+	if (m->now->parted)
+		rc = sm_copy_parts(s, m->now, m->op, &from, m->mine, m->at, m->bytes);
+	else if (m->now->both)
+		rc = copy_as_receiver(s, m);
+	else if (m->next && m->at && !m->whole)
+		rc = reduce_together(s, m);
+	else
+		rc = fetch_bytes(s, m, 0, m->bytes);
+	if (rc < 0 || (!rc && (m->now->parted || m->now->both)))
+		return rc;
+	return end_pull(s, m);
+}
+
+void sm_begin_pull(struct sm_bound *s, struct sm_msg *m)
+{
+	m->now->moved = 0;
+	m->now->begun = m->now->both = false;
+	if (invites_early(s, m))
+		invite_sender(s, m);
+}
+
+int sm_recv_pull_issue(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+
+	sm_begin_pull(s, m);
+	return m->leaves ? 0 : sm_recv_pull(e, m);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Staged messages, multicast too: in chunks through a ring. */
+#include "backends/services.h"
+#include "backends/shm/move.h"
+
+int sm_send_staged(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+	const size_t slot = sm_slot_bytes(m->bytes, m->chunk);
+
+	if (!sm_has_credit(s, m))
+		return 0;
+	while (m->now->moved < m->chunks) {
+		uint64_t n = m->now->staged + m->now->moved; /* chunks before this one, in all epochs */
+
+		if (n >= atomic_load_explicit(&m->out->consumed, memory_order_acquire) + m->slots)
+			return 0;
+		sm_pack(s, m, (uint64_t)m->now->moved * m->chunk, sm_chunk_bytes(m, m->now->moved),
+			m->ring + n % m->slots * slot);
+		m->now->moved++;
+		/* Makes the chunk visible before its number; pairs with the load in sm_recv_staged. */
+		atomic_store_explicit(m->produced, n + 1, memory_order_release);
+		sm_ring_peer(s, m->bells);
+	}
+	m->now->staged += m->chunks;
+	return 1;
+}
+
+int sm_recv_staged(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = what;
+	const size_t slot = sm_slot_bytes(m->bytes, m->chunk);
+
+	while (m->now->moved < m->chunks) {
+		uint64_t n = m->now->staged + m->now->moved;
+
+		if (atomic_load_explicit(m->produced, memory_order_acquire) <= n)
+			return 0;
+		sm_unpack(s, m, (uint64_t)m->now->moved * m->chunk, sm_chunk_bytes(m, m->now->moved),
+			  m->ring + n % m->slots * slot);
+		m->now->moved++;
+		/* The slot has been read before the sender may reuse it; pairs with the load in sm_send_staged. */
+		atomic_store_explicit(&m->out->consumed, n + 1, memory_order_release);
+		sm_ring_peer(s, m->bells);
+	}
+	m->now->staged += m->chunks;
+	return 1;
+}
+
+/* Returns the next of the sends that share slots with this one, itself included; after NULL the first, and NULL after the last. */
+static const struct sm_msg *next_sharer(const struct sm_bound *s, const struct sm_msg *m, const struct sm_desc **at)
+{
+	for (*at = *at ? *at : s->head->descs + s->head->ndescs; (*at)-- > s->head->descs && (*at)->send;)
+		if (s->msgs[(*at)->op].cell == m->cell)
+			return &s->msgs[(*at)->op];
+	return NULL;
+}
+
+/* True if the sends that share slots all have credit. */
+static bool all_have_credit(const struct sm_bound *s, const struct sm_msg *m)
+{
+	const struct sm_desc *at = NULL;
+
+	for (const struct sm_msg *x; (x = next_sharer(s, m, &at));)
+		if (!sm_has_credit(s, &s->msgs[x->op]))
+			return false;
+	return true;
+}
+
+/* Returns how many chunks in the ring that sends share all receivers have read. */
+static uint64_t all_consumed(const struct sm_bound *s, const struct sm_msg *m)
+{
+	const struct sm_desc *at = NULL;
+	uint64_t least = UINT64_MAX;
+
+	for (const struct sm_msg *x; (x = next_sharer(s, m, &at));) {
+		const uint64_t n = atomic_load_explicit(&x->out->consumed, memory_order_acquire);
+
+		least = n < least ? n : least;
+	}
+	return least;
+}
+
+/* Any of the sends puts chunks into the ring, for all of them. */
+int sm_send_staged_multicast(struct dispatcher *e, void *what)
+{
+	struct sm_bound *s = sm_of(e);
+	struct sm_msg *m = &s->msgs[((const struct sm_msg *)what)->shares - 1];
+	const size_t slot = sm_slot_bytes(m->bytes, m->chunk);
+	const uint64_t before = (s->epoch - 1) * m->chunks; /* chunks of earlier epochs */
+	uint64_t consumed = 0;
+
+	if (!all_have_credit(s, m))
+		return 0;
+	for (uint64_t n; (n = m->now->staged) < before + m->chunks; m->now->staged++) {
+		const struct sm_desc *at = NULL;
+
+		if (n >= consumed + m->slots && n >= (consumed = all_consumed(s, m)) + m->slots)
+			return 0;
+		sm_pack(s, m, (n - before) * m->chunk, sm_chunk_bytes(m, n - before), m->ring + n % m->slots * slot);
+		/* Makes the chunk visible before its number; pairs with the load in sm_recv_staged. */
+		atomic_store_explicit(m->produced, n + 1, memory_order_release);
+		for (const struct sm_msg *x; (x = next_sharer(s, m, &at));)
+			sm_ring_peer(s, x->bells);
+	}
+	return 1;
+}
+
+int sm_send_staged_multicast_issue(struct dispatcher *e, void *what)
+{
+	const struct sm_msg *m = what;
+
+	return m->leaves ? 0 : sm_send_staged_multicast(e, what);
+}
+
+int sm_send_staged_issue(struct dispatcher *e, void *what)
+{
+	struct sm_msg *m = what;
+
+	m->now->moved = 0;
+	return m->leaves ? 0 : sm_send_staged(e, m);
+}
+
+void sm_begin_staged(struct sm_bound *s, struct sm_msg *m)
+{
+	m->now->moved = 0;
+	if (m->way == SM_STAGED && m->two_way && !s->b.helped && !group_crowded(s->b.group))
+		s->exchanged = s->epoch;
+}
+
+int sm_recv_staged_issue(struct dispatcher *e, void *what)
+{
+	struct sm_msg *m = what;
+
+	sm_begin_staged(sm_of(e), m);
+	return m->leaves ? 0 : sm_recv_staged(e, m);
+}
