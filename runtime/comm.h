@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Progress by threads other than the rank that waits: communication cores (comm.c), and ranks that help each other
- * (collab.c). */
+ * Progress by threads other than the rank that waits: communication cores (comm.c; comm_cores.c chooses them), and ranks that help
+ * each other (collab.c). */
 #ifndef RUNTIME_COMM_H
 #define RUNTIME_COMM_H
 
