@@ -129,18 +129,21 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
 }
 
 #define SLOTS_DEEP 16u
+#define SLOTS_NEAR ((size_t)256 << 10) /* bytes of a ring that stays in the caches of a core */
 
-/* Returns the number of slots of a ring, if a message to this rank gets one. The deeper the ring, the less one end waits for the other.
- * But where ranks take turns on a core, operands that are reduced are to stay in the caches until it is the receiver's turn. The sender is
- * an epoch ahead at most. nlong: number of long messages to this rank, which share the room */
+/* Returns the number of slots of a ring, if a message to this rank gets one. The sender is an epoch ahead at most. The deeper the ring,
+ * the less one end waits for the other, and the longer ago the receiver has read a slot: its lines have left the caches next to that
+ * core, from where a store takes longest to get them. But where ranks take turns on a core, the bytes are to stay in the caches until it
+ * is the receiver's turn. nlong: number of long messages to this rank, which share the room */
 static uint32_t slots_of(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong)
 {
-	const uint32_t chunks = count_chunks(recv);
-	const bool stays = bin_reduces(s->b.ops[recv->op].kind) && group_crowded(s->b.group);
+	const bool crowded = group_crowded(s->b.group), stays = crowded && bin_reduces(s->b.ops[recv->op].kind);
+	const size_t near = crowded ? 0 : SLOTS_NEAR / sm_slot_bytes(recv->bytes, chunk_of(recv));
+	const size_t ahead = 2 * (size_t)count_chunks(recv), n = ahead > near ? ahead : near;
 	size_t most = stays ? SM_RING : SLOTS_ROOM / nlong / SM_CHUNK;
 
 	most = most < SM_RING ? SM_RING : most > SLOTS_DEEP ? SLOTS_DEEP : most;
-	return 2 * chunks < most ? 2 * chunks : (uint32_t)most;
+	return (uint32_t)(n < most ? n : most);
 }
 
 /* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. nlong, room: as in slots_of and
@@ -275,6 +278,8 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	m->slots = send->multicast ? m->chunks : (uint32_t)m->in->slots;
 	m->out = sm_cell(sender, send->cell);
 	m->produced = &m->in->produced;
+	if (m->mode == SM_LEARNED && sm_trial_epochs(m) > s->learn.epochs)
+		s->learn.epochs = sm_trial_epochs(m);
 }
 
 /* Connects either the long messages or the short ones. For long messages the receivers must have chosen before how the

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Trials of messages that are pulled or staged, whichever is faster.
  *
- * In a trial the message is first pulled for some epochs and then staged for as many, and each rank measures how long it takes to
- * complete an epoch, from when all ranks that it exchanges such messages with have started. Each way has epochs of its own in a row,
- * because a ring is fast if it is in the caches. A message is as slow as the slower of its ends, so the sender tells the receiver what
- * it has measured. Messages of two ranks to each other thus go the same way.
+ * In a trial the message is first pulled for some epochs and then staged for some, and each rank measures how long it takes to
+ * complete an epoch, from when all ranks that it exchanges such messages with have started. The last SM_TIMES epochs of each way
+ * count. Before these each slot of the ring is used once, because a ring is fast only if it is in the caches. A message is as slow as
+ * the slower of its ends, so the sender tells the receiver what it has measured. Messages of two ranks to each other thus go the same
+ * way.
  *
  * The epoch after those is by pull. When its bytes are announced, the receiver publishes its choice, and the sender sees that
  * because the send completes only when the receiver says so.
@@ -15,8 +16,7 @@
 #include "backends/shm/sm.h"
 #include "util/clock.h"
 
-#define EACH (SM_TIMES + 1) /* epochs of each way; the first, which touches memory or finds it in no cache, does not count */
-#define TRIALS (2 * EACH)
+#define PULLED (SM_TIMES + 1) /* epochs of a trial by pull */
 #define AGAIN ((uint64_t)29) /* more than a trial has, and prime: after a round number of starts a program often does something else */
 #define AGAIN_MOST (64 * AGAIN)
 /* Messages that take so long that little else counts, and of which there are few, are pulled in epoch 2 and staged in epoch 3. */
@@ -30,9 +30,9 @@ static bool is_long_trial(const struct sm_msg *m)
 	return m->bytes >= LONG_BYTES;
 }
 
-static uint64_t trials_of(const struct sm_msg *m)
+uint64_t sm_trial_epochs(const struct sm_msg *m)
 {
-	return is_long_trial(m) ? LONG_TRIALS : TRIALS;
+	return is_long_trial(m) ? LONG_TRIALS : PULLED + (m->slots + m->chunks - 1) / m->chunks + SM_TIMES;
 }
 
 /* Returns the number of this epoch, counted from the begin of the latest trial. */
@@ -45,13 +45,13 @@ void sm_begin_trial(struct sm_bound *s)
 {
 	const uint64_t now = s->learn.again, next = now < AGAIN_MOST ? 2 * now : now + AGAIN_MOST;
 
-	s->learn = (struct sm_learn){ .on = true, .before = now, .again = now ? next : AGAIN };
+	s->learn = (struct sm_learn){ .on = true, .before = now, .again = now ? next : AGAIN, .epochs = s->learn.epochs };
 }
 
 /* True if a message is pulled in epoch n of a trial. */
 static bool is_pulled(const struct sm_msg *m, uint64_t n)
 {
-	return n <= (is_long_trial(m) ? LONG_TRIALS - 1 : EACH);
+	return n <= (is_long_trial(m) ? LONG_TRIALS - 1 : PULLED);
 }
 
 void sm_find_way(const struct sm_bound *s, struct sm_msg *m)
@@ -60,9 +60,9 @@ void sm_find_way(const struct sm_bound *s, struct sm_msg *m)
 
 	if (n == 1)
 		m->chosen = 0;
-	if (n <= trials_of(m)) {
+	if (n <= sm_trial_epochs(m)) {
 		m->way = is_pulled(m, n) ? SM_PULL : SM_STAGED;
-	} else if (n == trials_of(m) + 1) {
+	} else if (n == sm_trial_epochs(m) + 1) {
 		m->way = SM_PULL;
 	} else {
 		if (!m->chosen)
@@ -74,11 +74,12 @@ void sm_find_way(const struct sm_bound *s, struct sm_msg *m)
 /* Returns how long this rank has found an epoch to take in which the message is pulled, or staged; 0: it has not measured any. */
 static uint64_t time_of(const struct sm_bound *s, const struct sm_msg *m, bool pulled)
 {
-	const unsigned n = s->learn.ntook[pulled];
+	const uint64_t *t = s->learn.took[pulled];
+	const uint64_t low = t[0] < t[1] ? t[0] : t[1], high = t[0] < t[1] ? t[1] : t[0];
 
 	if (is_long_trial(m))
 		return s->learn.brief[pulled];
-	return n ? s->learn.took[pulled][(n - 1) / 2] : 0;
+	return t[2] < low ? low : t[2] > high ? high : t[2];
 }
 
 /* The same for both ends. */
@@ -91,7 +92,7 @@ static uint64_t trial_cost(const struct sm_bound *s, const struct sm_msg *m, boo
 
 bool sm_chooses(const struct sm_bound *s, const struct sm_msg *m)
 {
-	return since_trial(s) == trials_of(m) + 1 && !m->chosen;
+	return since_trial(s) == sm_trial_epochs(m) + 1 && !m->chosen;
 }
 
 /* The bytes of the epoch after the trials have been announced, and are not read yet. */
@@ -120,16 +121,13 @@ static bool all_started(const struct sm_bound *s)
 	return true;
 }
 
-/* Puts the time of an epoch among those of its way, and tells the receivers. */
+/* Notes the time of an epoch in the place of the oldest of its way, and tells the receivers. */
 static void record_trial(struct sm_bound *s, uint64_t took)
 {
 	const uint64_t n = since_trial(s);
-	const bool pulled = n <= EACH; /* of all that are not long */
-	uint64_t *at = &s->learn.took[pulled][s->learn.ntook[pulled]++];
+	const bool pulled = n <= PULLED; /* of all that are not long */
 
-	for (; at > s->learn.took[pulled] && at[-1] > took; at--)
-		*at = at[-1];
-	*at = took;
+	s->learn.took[pulled][n % SM_TIMES] = took;
 	if (n <= LONG_TRIALS)
 		s->learn.brief[n < LONG_TRIALS] = took;
 	for (uint32_t i = 0; i < s->head->ndescs; i++) {
@@ -152,9 +150,8 @@ int sm_progress_trial(struct sm_bound *s, unsigned who)
 	rc = dispatch_progress(&s->dispatcher, who);
 	if (!rc)
 		return 0;
-	if (since_trial(s) % EACH != 1 && since_trial(s) <= TRIALS)
-		record_trial(s, s->learn.since ? clock_now_ns() - s->learn.since : 0); /* it may be complete before others have started */
+	record_trial(s, s->learn.since ? clock_now_ns() - s->learn.since : 0); /* it may be complete before others have started */
 	s->learn.since = 0;
-	s->learn.on = since_trial(s) < TRIALS;
+	s->learn.on = since_trial(s) < s->learn.epochs;
 	return rc;
 }

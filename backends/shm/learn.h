@@ -9,18 +9,20 @@
 struct sm_bound;
 struct sm_msg;
 
-#define SM_TIMES 3u /* epochs of a trial that are measured for each way */
+#define SM_TIMES 3u /* epochs of a trial that count for each way: the median is taken */
 
 struct sm_learn {
 	bool on; /* true in the epochs of a trial */
 	uint64_t before; /* last epoch before the latest trial */
 	uint64_t again; /* last epoch before the next one; UINT64_MAX if the request has no such message */
 	uint64_t since; /* when all others had started this epoch, ns, or 0 */
-	uint64_t took[2][SM_TIMES]; /* times of epochs by the ring [0] and by pull [1], the shortest first, ns */
-	uint8_t ntook[2]; /* number of these */
+	uint64_t epochs; /* most that the trial of a message of this request has */
+	uint64_t took[2][SM_TIMES]; /* times of the latest epochs by the ring [0] and by pull [1], ns; 0: not measured */
 	uint64_t brief[2]; /* those of the epochs that count for long messages, ns */
 };
 
+/* Returns how many epochs a trial of the message has, whose ring is known. The same for both ends. */
+uint64_t sm_trial_epochs(const struct sm_msg *m);
 /* Begins a trial with the epoch under way. */
 void sm_begin_trial(struct sm_bound *s);
 /* Makes progress as sm_progress does, in epochs of a trial. */

@@ -24,6 +24,7 @@ static struct ends *new_ends(uint64_t bytes)
 	for (int i = 0; i < 2; i++) {
 		x->msg[i].mode = SM_LEARNED;
 		x->msg[i].bytes = bytes;
+		x->msg[i].slots = x->msg[i].chunks = 1;
 		x->msg[i].in = &x->in;
 		x->msg[i].out = &x->out;
 	}
@@ -99,7 +100,23 @@ static void long_ones(void)
 	free(x);
 }
 
+/* Before the epochs that count each slot of the ring is used once. */
+static void deep_ring(void)
+{
+	struct ends *x = new_ends(1 << 16);
+
+	for (int i = 0; i < 2; i++) {
+		x->msg[i].slots = 16;
+		x->msg[i].chunks = 3;
+	}
+	CU_ASSERT_EQUAL(sm_trial_epochs(&x->msg[SEND]), EACH + 6 + SM_TIMES);
+	for (uint64_t e = 1; e <= 29; e++)
+		CU_ASSERT_EQUAL(start(x, e, pull_wins), e > EACH && e <= EACH + 6 + SM_TIMES ? SM_STAGED : SM_PULL);
+	free(x);
+}
+
 static const struct unit_test tests[] = {
+	{ "deep_ring", deep_ring },
 	{ "again", again },
 	{ "doubts", doubts },
 	{ "long_ones", long_ones },
