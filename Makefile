@@ -682,7 +682,7 @@ SIDE      := $(BOARD) bench/collectives/rank
 COLLECT   := $(addprefix $(SIDES)/,drive limit ours) $(patsubst %,$(SIDES)/mpi-%,$(MPICC))
 $(SIDES)/drive: $(HOOK_O) $(call obj,bench/collectives/drive $(BOARD))
 	$(call say,LD)$(LINK) -o $@ $^ $(JSON) -lm
-$(SIDES)/limit: $(HOOK_O) $(call obj,bench/collectives/limit $(SIDE))
+$(SIDES)/limit: $(HOOK_O) $(call obj,$(addprefix bench/collectives/,limit private) $(SIDE))
 	$(call say,LD)$(LINK) -o $@ $^ $(JSON) -lm
 $(SIDES)/ours: $(HOOK_O) $(call obj,bench/collectives/ours $(SIDE)) $(LIBRARY)
 	$(call say,LD)$(LINK) -o $@ $^ -Wl,-rpath,$(abspath $(BUILD)/lib) $(JSON) -lm

@@ -81,7 +81,10 @@ groups()
 {
 	local n=$1 m label what variables
 
-	! takes limit "$WHO" || printf 'limit\thand\tall\t%s\n' "$GOALRUN -n $n -- $programs/limit"
+	! takes limit "$WHO" || {
+		printf 'limit\thand\tall\t%s\n' "$GOALRUN -n $n -- $programs/limit"
+		printf 'private\thand\tall\t%s\n' "$GOALRUN -n $n -- $programs/limit private"
+	}
 	! takes ours "$WHO" || printf 'ours\tgoalrun\tall\t%s\n' "$GOALRUN -n $n -- $programs/ours"
 	for m in $(libraries "$n"); do
 		! takes served "$WHO" || {

@@ -9,7 +9,7 @@
  *	cell RANKS COLLECTIVE BYTES ROLE LABEL SIDE MEDIAN LOW HIGH START INIT FIRST
  *	none RANKS COLLECTIVE BYTES ROLE LABEL SIDE REASON...
  *
- * Of the sides whose role is limit or peer only the fastest is compared with the others. The least of many medians is too small,
+ * Of the sides whose role is limit, private or peer only the fastest is compared with the others. The least of many medians is too small,
  * because each is off by chance, so the choice and the comparison are measured apart: these sides run heats, and the fastest of
  * each role enters the final, the lines `cell`, with all sides of other roles. Where a role has one side, there are no heats.
  *
@@ -394,7 +394,7 @@ static void measure(struct entrant *all, unsigned nall, enum what what, size_t b
 	static const struct {
 		const char *name;
 		bool heats;
-	} roles[] = { { "limit", true }, { "peer", true }, { "ours", false }, { "served", false } };
+	} roles[] = { { "limit", true }, { "private", true }, { "peer", true }, { "ours", false }, { "served", false } };
 	struct entrant *some[GROUPS_MAX * SIDES_MAX], *final[GROUPS_MAX * SIDES_MAX];
 	unsigned n = 0, k = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * limit BOARD INDEX: a rank with collectives that are written by hand, all buffers in shared memory. They are what the machine
- * allows: a collective is a few flags, and loads and stores in the buffers of other ranks. There are several ways; the fastest of
- * them is the limit of a cell.
+ * limit [private] BOARD INDEX: a rank with collectives that are written by hand, all buffers in shared memory. They are what the
+ * machine allows: a collective is a few flags, and loads and stores in the buffers of other ranks. There are several ways; the fastest
+ * of them is the limit of a cell.
  *
  *   posted   Each rank stores what it sends beside a flag, for 8 B in the flag's line, and the receivers load it from there. There
  *            are slots for several epochs, so a sender waits for nobody.
@@ -13,16 +13,21 @@
  *   slices   Each rank makes a slice of what every rank receives, in blocks that stay in the caches between a load and a store.
  *   counted  A barrier that counts.
  *
+ * private: the buffers are in memory of the rank's process. Besides posted and owned the ways are:
+ *
+ *   pulled   Each rank makes what it receives, by process_vm_readv from the buffers of the others.
+ *   halves   The same, but half of a block is stored by its sender, by process_vm_writev.
+ *   staged   What a rank sends goes in chunks through a ring in shared memory, and is copied twice.
+ *
  * They keep the promises of persistent collectives: any number of epochs; nobody touches a rank's buffers before it has started
  * the epoch, or after it has completed it. They notice no dead ranks, and make no progress on other requests. */
 #include "backends/backend.h"
 #include "backends/shm/copy.h"
 #include "bench/bench.h"
-#include "bench/collectives/rank.h"
+#include "bench/collectives/limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,56 +41,6 @@
 #define LINES_AHEAD 64 /* how far ahead lines are asked for */
 #define AHEAD_MAX ((size_t)16384) /* most doubles that are asked for ahead */
 #define PAST_MIN ((size_t)131072) /* fewest doubles that go past the caches */
-
-enum { POSTED, OWNED /* the last with slots */, OWN, AHEAD, PAST, PUSH, SLICES, COUNTED };
-
-/* What the ranks share. Behind it are the slots, and then the buffers of each rank. */
-struct shared {
-	struct board_line started[RANKS_MAX]; /* epoch of each rank */
-	struct board_line done[RANKS_MAX];
-	struct board_line passed[RANKS_MAX]; /* epoch up to which the rank needs no slot of others any more */
-	struct board_line count, all; /* of the barrier that counts */
-};
-
-struct hand {
-	struct rank *r;
-	struct shared *sh;
-	char *slots;
-	double *in[RANKS_MAX], *out[RANKS_MAX];
-	const double *source[RANKS_MAX]; /* block of each rank for the one whose data are made */
-	size_t bytes, stride; /* bytes of the shared memory; of a slot for one receiver */
-	uint64_t epoch;
-	int kind;
-	bool yields;
-};
-
-/* ---- flags ---- */
-
-static void set(struct board_line *l, uint64_t epoch)
-{
-	atomic_store_explicit(&l->word, epoch, memory_order_release);
-}
-
-static void await_word(const struct hand *h, _Atomic uint64_t *word, uint64_t epoch)
-{
-	while (atomic_load_explicit(word, memory_order_acquire) < epoch)
-		if (h->yields)
-			sched_yield();
-		else
-			board_pause();
-}
-
-static void await(const struct hand *h, struct board_line *l, uint64_t epoch)
-{
-	await_word(h, &l->word, epoch);
-}
-
-static void await_all(const struct hand *h, struct board_line *l, uint64_t epoch)
-{
-	for (int i = 0; i < h->r->size; i++)
-		if (i != h->r->rank)
-			await(h, &l[i], epoch);
-}
 
 /* ---- what a rank receives, from where ---- */
 
@@ -125,13 +80,12 @@ static void copy(const struct hand *h, double *to, const double *from, size_t n)
 		to[i] = from[i];
 }
 
-static bool reduces(enum what w)
+bool reduces(enum what w)
 {
 	return w == REDUCE || w == ALLREDUCE || w == SCAN;
 }
 
-/* True if rank `to` receives data of rank `from`. */
-static bool is_source(const struct cell *c, int from, int to)
+bool is_source(const struct cell *c, int from, int to)
 {
 	switch (c->what) {
 	case BARRIER:
@@ -150,22 +104,19 @@ static bool is_source(const struct cell *c, int from, int to)
 	}
 }
 
-/* The block of a send buffer that is for rank `to`. */
-static const double *block_for(const struct cell *c, const double *in, int to)
+const double *block_for(const struct cell *c, const double *in, int to)
 {
 	return c->what == ALLTOALL || c->what == SCATTER ? in + c->count * (size_t)to : in;
 }
 
-/* Where rank `to` receives the block of rank `from`. */
-static double *place_of(const struct hand *h, const struct cell *c, int from, int to)
+double *place_of(const struct hand *h, const struct cell *c, int from, int to)
 {
 	if (c->what == BCAST)
 		return h->in[to];
 	return c->what == SCATTER ? h->out[to] : h->out[to] + c->count * (size_t)from;
 }
 
-/* Makes elements [at, at + n) of what rank `to` receives. */
-static void make_part(const struct hand *h, const struct cell *c, int to, size_t at, size_t n)
+void make_part(const struct hand *h, const struct cell *c, int to, size_t at, size_t n)
 {
 	double *sum = h->out[to] + at;
 	int from = 0;
@@ -382,6 +333,11 @@ static bool suits(const struct side *s, const struct cell *c)
 		return c->what != BARRIER && !reduces(c->what);
 	case COUNTED:
 		return c->what == BARRIER;
+	case PULLED:
+	case STAGED:
+		return c->count * sizeof(double) > POSTED_MAX;
+	case HALVES:
+		return c->what != BARRIER && !reduces(c->what) && c->count >= HALVES_MIN;
 	default:
 		return c->what != BARRIER;
 	}
@@ -405,21 +361,42 @@ static void *map_shared(struct rank *r, size_t bytes, const char *name)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static int prepare(struct rank *r, struct cell *c, const struct side *s)
+/* Makes the buffers of a rank in its own memory, and tells the others where they are. */
+static int make_private(struct rank *r, struct hand *h, size_t in, size_t out)
+{
+	double *mine[2];
+
+	if (posix_memalign((void **)&mine[0], 4096, in) || posix_memalign((void **)&mine[1], 4096, out))
+		return rank_fail(r, "out of memory");
+	h->sh->places[r->rank].pid = getpid();
+	h->sh->places[r->rank].in = mine[0];
+	h->sh->places[r->rank].out = mine[1];
+	rank_meet(r, NULL);
+	for (int i = 0; i < r->size; i++) {
+		h->in[i] = h->sh->places[i].in;
+		h->out[i] = h->sh->places[i].out;
+	}
+	return 0;
+}
+
+static int prepare(struct rank *r, struct cell *c, const struct side *s, bool private)
 {
 	const size_t ranks = (size_t)r->size, page = 4096;
 	const size_t in = round_up(cell_in_bytes(c), page), out = round_up(cell_out_bytes(c), page);
 	const size_t stride = round_up(c->count * sizeof(double) + sizeof(uint64_t), 64);
 	const size_t before = round_up(sizeof(struct shared), page);
-	const size_t slots = s->kind <= OWNED ? round_up(RING * ranks * ranks * stride, page) : 0;
+	const size_t slots = s->kind <= OWNED  ? round_up(RING * ranks * ranks * stride, page) :
+			     s->kind == STAGED ? ranks * ranks * sizeof *((struct hand *)0)->rings :
+						 0;
+	const size_t buffers = private ? 0 : ranks * (in + out);
 	struct hand *h;
 	char *at;
 
 	h = calloc(1, sizeof *h);
 	if (!h)
 		return rank_fail(r, "out of memory");
-	*h = (struct hand){ .r = r, .stride = stride, .bytes = before + slots + ranks * (in + out), .kind = s->kind,
-			    .yields = r->group->yields };
+	*h = (struct hand){ .r = r, .stride = stride, .bytes = before + slots + buffers, .kind = s->kind,
+			    .yields = r->group->yields, .private = private };
 	at = map_shared(r, h->bytes, s->name);
 	if (!at) {
 		free(h);
@@ -427,7 +404,10 @@ static int prepare(struct rank *r, struct cell *c, const struct side *s)
 	}
 	h->sh = (struct shared *)at;
 	h->slots = at + before;
-	for (size_t i = 0; i < ranks; i++) {
+	h->rings = (double(*)[CHUNKS][CHUNK])(void *)h->slots;
+	if (private && make_private(r, h, in, out))
+		return -1;
+	for (size_t i = 0; i < ranks && !private; i++) {
 		h->in[i] = (double *)(at + before + slots + i * (in + out));
 		h->out[i] = (double *)((char *)h->in[i] + in);
 	}
@@ -437,31 +417,54 @@ static int prepare(struct rank *r, struct cell *c, const struct side *s)
 	return 0;
 }
 
+static int prepare_shared(struct rank *r, struct cell *c, const struct side *s)
+{
+	return prepare(r, c, s, false);
+}
+
+static int prepare_private(struct rank *r, struct cell *c, const struct side *s)
+{
+	return prepare(r, c, s, true);
+}
+
 static int release(struct rank *r, struct cell *c, const struct side *s)
 {
 	struct hand *h = c->state;
 
 	(void)r;
 	(void)s;
+	if (h->private) {
+		free(c->in);
+		free(c->out);
+	}
 	munmap(h->sh, h->bytes);
 	free(h);
 	return 0;
 }
 
-#define MEMORY .suits = suits, .prepare = prepare, .release = release
+#define SHARED .suits = suits, .prepare = prepare_shared, .release = release
+#define PRIVATE .suits = suits, .prepare = prepare_private, .release = release
 
 int main(int argc, char **argv)
 {
-	static const struct side sides[] = {
-		{ .name = "posted", .kind = POSTED, MEMORY, .run = run_posted },
-		{ .name = "owned", .kind = OWNED, MEMORY, .run = run_posted },
-		{ .name = "own", .kind = OWN, MEMORY, .start = start, .wait = finish_own },
-		{ .name = "ahead", .kind = AHEAD, MEMORY, .start = start, .wait = finish_own },
-		{ .name = "past", .kind = PAST, MEMORY, .start = start, .wait = finish_own },
-		{ .name = "push", .kind = PUSH, MEMORY, .start = start, .wait = finish_push },
-		{ .name = "slices", .kind = SLICES, MEMORY, .start = start, .wait = finish_slices },
-		{ .name = "counted", .kind = COUNTED, MEMORY, .run = run_counted },
+	static const struct side shared[] = {
+		{ .name = "posted", .kind = POSTED, SHARED, .run = run_posted },
+		{ .name = "owned", .kind = OWNED, SHARED, .run = run_posted },
+		{ .name = "own", .kind = OWN, SHARED, .start = start, .wait = finish_own },
+		{ .name = "ahead", .kind = AHEAD, SHARED, .start = start, .wait = finish_own },
+		{ .name = "past", .kind = PAST, SHARED, .start = start, .wait = finish_own },
+		{ .name = "push", .kind = PUSH, SHARED, .start = start, .wait = finish_push },
+		{ .name = "slices", .kind = SLICES, SHARED, .start = start, .wait = finish_slices },
+		{ .name = "counted", .kind = COUNTED, SHARED, .run = run_counted },
 	};
+	static const struct side private[] = {
+		{ .name = "posted", .kind = POSTED, PRIVATE, .run = run_posted },
+		{ .name = "owned", .kind = OWNED, PRIVATE, .run = run_posted },
+		{ .name = "pulled", .kind = PULLED, PRIVATE, .start = start, .wait = finish_pulled },
+		{ .name = "halves", .kind = HALVES, PRIVATE, .start = start, .wait = finish_pulled },
+		{ .name = "staged", .kind = STAGED, PRIVATE, .start = start, .wait = finish_staged },
+	};
+	const bool in_private = argc > 3 && !strcmp(argv[1], "private");
 	struct rank r = { 0 };
 
 	if (rank_attach(&r, argc, argv))
@@ -469,5 +472,6 @@ int main(int argc, char **argv)
 	r.size = r.group->size;
 	r.rank = atomic_fetch_add(&r.group->given, 1);
 	bench_pin((unsigned)r.rank);
-	return rank_main(&r, sides, sizeof sides / sizeof *sides);
+	return in_private ? rank_main(&r, private, sizeof private / sizeof *private) :
+			    rank_main(&r, shared, sizeof shared / sizeof *shared);
 }

@@ -17,8 +17,8 @@ BEGIN { CONVFMT = "%.6g"; OFMT = "%.4g" }
 	if (!((n, key) in seen)) { seen[n, key] = 1; cells[n, ++ncells[n]] = key }
 	if ($5 == "limit" && $11 != "-" && (!((n, key) in hand) || $11 < hand[n, key])) hand[n, key] = $11
 	if ($5 == "peer") peers[n] = 1
-	if ($5 == "limit" || $5 == "peer") {
-		who = $5 == "limit" ? $7 : $6 " " $7
+	if ($5 == "limit" || $5 == "private" || $5 == "peer") {
+		who = $5 == "peer" ? $6 " " $7 : $7
 		if (!((n, key, $5) in best) || us < best[n, key, $5]) {
 			best[n, key, $5] = us
 			name[n, key, $5] = who
@@ -95,12 +95,15 @@ function print_cell(key,    f) {
 	split(key, f, " ")
 	printf "%-10s %8d", f[1], f[2]
 }
-# peer / ours for each memory of the library.
+# peer / ours for each memory of the library, and peer / what is written by hand in private memory.
 function print_memory(n,    i, k, key, r) {
-	print_head(n, "best peer / ours; * is slower than the peer", 20)
+	print_head(n, "best peer / ours; * is slower than the peer; by hand: best peer / by hand in private memory", 20, "by hand")
 	for (i = 1; i <= ncells[n]; i++) {
 		key = cells[n, i]
 		print_cell(key)
+		r = ratio(best[n, key, "peer"], best[n, key, "private"])
+		count(n " by hand", r)
+		printf " %8s", shown(r)
 		for (k = 1; k <= nsides[n]; k++) {
 			r = ratio(best[n, key, "peer"], time[n, key, sides[n, k]])
 			count(n " " sides[n, k], r)
@@ -108,9 +111,9 @@ function print_memory(n,    i, k, key, r) {
 		}
 		printf "\n"
 	}
-	printf "%-19s", "geometric mean"
+	printf "%-19s %8s", "geometric mean", shown(mean(n " by hand"))
 	for (k = 1; k <= nsides[n]; k++) printf " %20s", shown(mean(n " " sides[n, k]))
-	printf "\n%-19s", "its bar"
+	printf "\n%-19s %8s", "its bar", "-"
 	for (k = 1; k <= nsides[n]; k++) printf " %20s", mean_bar(n, sides[n, k])
 	printf "\n\n"
 }

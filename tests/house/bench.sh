@@ -85,7 +85,7 @@ rc=$?
 number=' +[0-9.]+'
 check "bench.collectives $(cat "$TMP/err" "$TMP/out" | grep -m 1 -e 'not measured' -e drive:)" [ $rc -eq 0 -a \
 	"$(grep -cE "^(barrier|allreduce|gather|scan) +[0-9]+$number [a-z]+ +$number +.*$number( [1-4])*$" "$TMP/out")" -eq 7 ]
-sides=('limit hand posted' 'ours goalrun shared' 'ours goalrun private')
+sides=('limit hand posted' 'private hand owned' 'ours goalrun shared' 'ours goalrun private')
 for m in mpich openmpi; do
 	[ -x "$BUILD/bench/collectives/mpi-$m" ] && { [ $m = openmpi ] || [ "$(nproc)" -ge 2 ]; } || continue
 	sides+=("served $m alloc_mem" "served $m ordinary" "peer $m/default blocking" "peer $m/default persistent")
@@ -93,11 +93,12 @@ done
 for side in "${sides[@]}"; do
 	check "bench.collectives_${side// /_}" [ "$(grep -cE "^(heat|cell) 2 .* $side " "$TMP/exp/collectives.txt")" -ge 4 ]
 done
-# The fastest in the heats of a cell comes to its final: one limit, and one peer if there are any.
+check bench.collectives_staged grep -qE '^heat 2 (allreduce|gather|scan) 16384 private hand staged ' "$TMP/exp/collectives.txt"
+# The fastest in the heats of a cell comes to its final: one limit in each memory, and one peer if there are any.
 finals()
 {
 	awk '$1 == "heat" { k = $3 " " $4 " " $5; if (!(k in least) || $8 < least[k]) { least[k] = $8; first[k] = $6 $7 } }
-		$1 == "cell" && ($5 == "limit" || $5 == "peer") { k = $3 " " $4 " " $5; n[k]++; if (k in first && first[k] != $6 $7) bad = 1 }
+		$1 == "cell" && ($5 == "limit" || $5 == "private" || $5 == "peer") { k = $3 " " $4 " " $5; n[k]++; if (k in first && first[k] != $6 $7) bad = 1 }
 		END { for (k in n) bad += n[k] != 1; for (k in first) bad += n[k] != 1; exit bad }' "$1"
 }
 check bench.collectives_finals finals "$TMP/exp/collectives.txt"
