@@ -40,7 +40,7 @@ static int recv_learned_issue(struct dispatcher *e, void *what)
 	if (m->way == SM_PULL)
 		sm_begin_pull(s, m);
 	else
-		sm_begin_staged(s, m);
+		m->now->moved = 0;
 	return m->leaves ? 0 : recv_learned(e, m);
 }
 

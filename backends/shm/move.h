@@ -34,8 +34,7 @@ int sm_send_pull_issue(struct dispatcher *e, void *what);
 int sm_send_pull(struct dispatcher *e, void *what);
 int sm_recv_pull_issue(struct dispatcher *e, void *what);
 int sm_recv_pull(struct dispatcher *e, void *what);
-/* These begin a recv of a learned message, and move no bytes. */
-void sm_begin_staged(struct sm_bound *s, struct sm_msg *m);
+/* Begins a recv by pull without moving bytes. */
 void sm_begin_pull(struct sm_bound *s, struct sm_msg *m);
 
 /* ---- move.c ---- */

@@ -28,15 +28,21 @@ static int calc_poll(struct dispatcher *e, void *what)
 	return clock_now_ns() >= s->deadlines[(const struct bin_op *)what - s->b.ops];
 }
 
-/* While messages are exchanged through slots, a long copy is made in pieces of so many bytes, between which these messages move. */
+/* While this rank sends through a ring, a long copy is made in pieces of so many bytes, between which messages move. */
 #define PIECE ((size_t)128 << 10)
 
-static int copy_piece(const struct sm_bound *s, struct sm_moved *now, char *to, const char *from, size_t bytes)
+static int copy_between(const struct sm_bound *s, struct sm_moved *now, char *to, const char *from, size_t bytes)
 {
 	const size_t left = bytes - now->staged, n = left < PIECE ? left : PIECE;
 
+	/* The receiver waits for what this rank sends, so the first poll leaves the core to the sends. */
+	if (!now->begun && bytes > DISPATCH_ISSUE_MAX) {
+		now->begun = true;
+		return 0;
+	}
 	copy_long(to + now->staged, from + now->staged, n, s->sh->past);
 	now->staged = n < left ? now->staged + n : 0;
+	now->begun = n < left;
 	return n == left;
 }
 
@@ -57,8 +63,8 @@ static int copy_poll(struct dispatcher *e, void *what)
 	to += o->off[1] * basic;
 	if (now->queued || sm_parts(s, o->len * basic))
 		return sm_copy_parts(s, now, i, NULL, to, from, o->len * basic);
-	if (s->exchanged == s->epoch)
-		return copy_piece(s, now, to, from, o->len * basic);
+	if (s->fills == s->epoch)
+		return copy_between(s, now, to, from, o->len * basic);
 	copy_long(to, from, o->len * basic, s->sh->past);
 	return 1;
 }

@@ -131,7 +131,7 @@ struct sm_bound {
 	uint64_t epoch; /* epoch under way, copied from `sh` */
 	uint32_t slot, next_slot; /* numbers of the slots of eager messages in this epoch and in the next */
 	uint64_t received; /* last epoch in which this view has received a message by pull */
-	uint64_t exchanged; /* last epoch in which this rank receives through slots from a rank that it sends long messages to */
+	uint64_t fills; /* last epoch in which this rank sends through a ring; its own copies then make room for that */
 	struct sm_head **peers; /* blocks of the peers, by rank; NULL if there is no message to or from the rank */
 	uint64_t *known; /* latest epoch that each rank is known to have started */
 	bool umwaits; /* true if the CPU has umwait */

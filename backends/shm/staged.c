@@ -117,23 +117,19 @@ int sm_send_staged_multicast_issue(struct dispatcher *e, void *what)
 
 int sm_send_staged_issue(struct dispatcher *e, void *what)
 {
+	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
 	m->now->moved = 0;
+	if (!s->b.helped && !group_crowded(s->b.group))
+		s->fills = s->epoch;
 	return m->leaves ? 0 : sm_send_staged(e, m);
-}
-
-void sm_begin_staged(struct sm_bound *s, struct sm_msg *m)
-{
-	m->now->moved = 0;
-	if (m->way == SM_STAGED && m->two_way && !s->b.helped && !group_crowded(s->b.group))
-		s->exchanged = s->epoch;
 }
 
 int sm_recv_staged_issue(struct dispatcher *e, void *what)
 {
 	struct sm_msg *m = what;
 
-	sm_begin_staged(sm_of(e), m);
+	m->now->moved = 0;
 	return m->leaves ? 0 : sm_recv_staged(e, m);
 }
