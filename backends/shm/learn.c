@@ -18,7 +18,7 @@
 
 #define PULLED (SM_TIMES + 1) /* epochs of a trial by pull */
 #define AGAIN ((uint64_t)29) /* more than a trial has, and prime: after a round number of starts a program often does something else */
-#define AGAIN_MOST (64 * AGAIN)
+#define AGAIN_MOST (8 * AGAIN)
 /* Messages that take so long that little else counts, and of which there are few, are pulled in epoch 2 and staged in epoch 3. */
 #define LONG_TRIALS 3u
 #define LONG_BYTES ((uint64_t)8 << 20)
