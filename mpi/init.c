@@ -139,6 +139,7 @@ int gm_init(const struct gm_call *call, struct gm_request **out)
 		p.r->coll = call->coll;
 		err = serve(&p, text, sizeof text);
 		gm_plan_free(&p);
+		p.r->plain = !p.r->record && !p.r->stage[GM_SEND].mem && !p.r->stage[GM_RECV].mem;
 		if (p.why)
 			gm_request_free(p.r); /* with its reference to the communicator */
 		else

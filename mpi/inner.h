@@ -116,6 +116,7 @@ struct gm_request {
 	enum gm_coll coll;
 	struct gm_once *once; /* NULL for a persistent request; else req is NULL, and this is the call */
 	bool active; /* started, and not yet tested or waited for; belongs to the thread that uses the request */
+	bool plain; /* a start and a wait are those of the library: persistent, without stages or statistics */
 	struct gm_record *record; /* statistics of its schedule; NULL if none are kept */
 	struct gm_stage stage[2];
 	MPI_Op op; /* operation that MPI_Reduce_local applies; MPI_OP_NULL if the library's own does */

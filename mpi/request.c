@@ -67,9 +67,20 @@ static __attribute__((noinline)) int start_counted(struct gm_request *r)
 	return MPI_SUCCESS;
 }
 
-int gm_start(struct gm_request *r)
+static __attribute__((noinline)) int start_other(struct gm_request *r)
 {
 	return r->record ? start_counted(r) : start(r);
+}
+
+int gm_start(struct gm_request *r)
+{
+	if (__builtin_expect(!r->plain || r->active, 0))
+		return start_other(r);
+	if (gm_lib.start(r->req))
+		return MPI_ERR_OTHER;
+	r->active = true;
+	gm_helper_started();
+	return MPI_SUCCESS;
 }
 
 /* Ends an epoch, whose result was `rc` of the library. */
@@ -97,7 +108,7 @@ int gm_test(struct gm_request *r, bool *flag)
 	return finish(r, rc);
 }
 
-static __attribute__((noinline)) int wait_counted(struct gm_request *r)
+static int wait_counted(struct gm_request *r)
 {
 	const uint64_t begin = gm_now_ns();
 	int rc = gm_lib.wait(r->req);
@@ -107,13 +118,24 @@ static __attribute__((noinline)) int wait_counted(struct gm_request *r)
 	return finish(r, rc);
 }
 
-int gm_wait(struct gm_request *r)
+static __attribute__((noinline)) int wait_other(struct gm_request *r)
 {
 	if (!r->active)
 		return MPI_SUCCESS;
 	if (r->once)
 		return gm_once_wait(r);
 	return r->record ? wait_counted(r) : finish(r, gm_lib.wait(r->req));
+}
+
+int gm_wait(struct gm_request *r)
+{
+	int rc;
+
+	if (__builtin_expect(!r->plain || !r->active, 0))
+		return wait_other(r);
+	rc = gm_lib.wait(r->req);
+	r->active = false;
+	return rc ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
 void gm_wait_until(int (*done)(void *arg), void *arg)

@@ -68,6 +68,7 @@ static bool take_turn(void)
 
 static void put_started(struct gm_handle *h)
 {
+	add(&h->holds, 1);
 	h->next = atomic_load_explicit(&started, memory_order_relaxed);
 	if (opal_using_threads())
 		while (!atomic_compare_exchange_weak_explicit(&started, &h->next, h, memory_order_release,
@@ -159,21 +160,43 @@ static int progress(void)
 
 /* A turn of Open MPI's progress engine takes as long as a short collective. So a wait for the request that was started last
  * takes it from the list again and waits as the library does, which turns that engine too once it has spun for a while. Where
- * ranks share cores, Open MPI yields in each turn, which hands the core over sooner. */
-static void wait_alone(ompi_request_t *request)
+ * ranks share cores, Open MPI yields in each turn, which hands the core over sooner. Returns NULL if it is not that request. */
+static inline struct gm_handle *take_last(const ompi_request_t *request)
 {
 	struct gm_handle *h = atomic_load_explicit(&started, memory_order_relaxed);
 
 	if (!h || request != &h->base.super || opal_using_threads() || opal_progress_yield_when_idle)
-		return;
+		return NULL;
 	atomic_store_explicit(&started, h->next, memory_order_relaxed);
-	complete(h, gm_wait(h->request), false);
+	return h;
+}
+
+static void wait_alone(const ompi_request_t *request)
+{
+	struct gm_handle *h = take_last(request);
+
+	if (h)
+		complete(h, gm_wait(h->request), false);
 }
 
 static int wait_one(ompi_request_t **request, ompi_status_public_t *status)
 {
-	wait_alone(*request);
-	return native.req_wait(request, status);
+	struct gm_handle *h = take_last(*request);
+	ompi_request_t *base = *request;
+	int err;
+
+	if (!h)
+		return native.req_wait(request, status);
+	err = gm_wait(h->request);
+	if (err || status != MPI_STATUS_IGNORE || !base->req_persistent || base->req_complete_cb) {
+		complete(h, err, false);
+		return native.req_wait(request, status);
+	}
+	/* what Open MPI's function does with a persistent request, which no other thread can see here */
+	base->req_complete = REQUEST_COMPLETED;
+	base->req_state = OMPI_REQUEST_INACTIVE;
+	let_go(h);
+	return MPI_SUCCESS;
 }
 
 static int wait_all(size_t n, ompi_request_t **requests, ompi_status_public_t *statuses)
@@ -200,7 +223,6 @@ static void activate(struct gm_handle *h)
 	h->base.super.req_state = OMPI_REQUEST_ACTIVE;
 	h->base.super.req_status.MPI_ERROR = MPI_SUCCESS;
 	h->base.super.req_complete = REQUEST_PENDING;
-	add(&h->holds, 1);
 	put_started(h);
 }
 
