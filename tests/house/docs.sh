@@ -290,7 +290,7 @@ why=$(grep -ohE 'MPIX_Sched_[a-z_]+' README.md doc/tour.md | sort -u | while rea
 	grep -q "$f(" include/*.h || echo "there is no $f"; done)
 verdict docs.functions "$why"
 why=$(sed -n 's/^| [a-z]* |//p' README.md | grep -oE -e '-?[0-9]+\.[0-9]+' | while read -r figure; do
-	grep -qF -e " $figure " bench/results/overlap-two-cores.txt || echo "$figure is no result"; done)
+	grep -qF -e " $figure " "$(grep -om 1 'bench/results/[a-z-]*\.txt' README.md)" || echo "$figure is no result"; done)
 verdict docs.figures "$why"
 check docs.short [ "$(wc -l <README.md)" -le 100 ]
 # The schedule in README is the file itself.
