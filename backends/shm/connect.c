@@ -129,17 +129,17 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
 }
 
 #define SLOTS_DEEP 16u
-#define SLOTS_NEAR ((size_t)256 << 10) /* bytes of a ring that stays in the caches of a core */
+#define SLOTS_SHORT ((size_t)256 << 10) /* bytes of the ring of a short message */
 
-/* Returns the number of slots of a ring, if a message to this rank gets one. The sender is an epoch ahead at most. The deeper the ring,
- * the less one end waits for the other, and the longer ago the receiver has read a slot: its lines have left the caches next to that
- * core, from where a store takes longest to get them. But where ranks take turns on a core, the bytes are to stay in the caches until it
- * is the receiver's turn. nlong: number of long messages to this rank, which share the room */
+/* Returns the number of slots of a ring, if a message to this rank gets one. The deeper the ring, the less one end waits for the other,
+ * and the longer ago the receiver has read a slot: its lines have left the caches next to that core, from where a store takes longest to
+ * get them. But where ranks take turns on a core, the bytes are to stay in the caches until it is the receiver's turn: there a ring has
+ * what the sender, an epoch ahead at most, can fill. nlong: number of long messages to this rank, which share the room */
 static uint32_t slots_of(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong)
 {
 	const bool crowded = group_crowded(s->b.group), stays = crowded && bin_reduces(s->b.ops[recv->op].kind);
-	const size_t near = crowded ? 0 : SLOTS_NEAR / sm_slot_bytes(recv->bytes, chunk_of(recv));
-	const size_t ahead = 2 * (size_t)count_chunks(recv), n = ahead > near ? ahead : near;
+	const size_t deep = crowded ? 0 : SLOTS_SHORT / sm_slot_bytes(recv->bytes, chunk_of(recv));
+	const size_t filled = 2 * (size_t)count_chunks(recv), n = filled > deep ? filled : deep;
 	size_t most = stays ? SM_RING : SLOTS_ROOM / nlong / SM_CHUNK;
 
 	most = most < SM_RING ? SM_RING : most > SLOTS_DEEP ? SLOTS_DEEP : most;
