@@ -220,7 +220,7 @@ static int not_idle(struct mpix_sched_request *req)
 /* Starts an idle request. helped: that of the request, a constant in each call, so that starts without helpers take no step for them */
 static inline __attribute__((always_inline)) void start_request(struct mpix_sched_request *req, bool helped)
 {
-	const bool held = !__libc_single_threaded || helped;
+	const bool held = __builtin_expect(!__libc_single_threaded || helped, 0);
 	int rc;
 
 	if (held)
@@ -232,7 +232,7 @@ static inline __attribute__((always_inline)) void start_request(struct mpix_sche
 		rt_comm_count(req, 1);
 	rc = req->be->start(req->bound, ++req->epoch, helped ? own_part(req) : BE_ALL);
 	set_state(req, RT_ACTIVE);
-	if (rc)
+	if (__builtin_expect(rc, 0))
 		rt_finish_request(req, rc);
 	rt_give(req);
 	if (!rc && held)

@@ -92,6 +92,14 @@ void dispatch_classify(struct dispatcher *e);
 /* Begins an epoch after the previous one has completed: issues ready ops, and polls those marked for start. Returns 1 when all
  * ops are complete, 0 if not yet, or -ERR_x. `who` is as in be_ops. */
 int dispatch_start(struct dispatcher *e, unsigned who);
+/* Begins an epoch as dispatch_start does, but leaves the issue of the ready ops to dispatch_progress. Without helpers. */
+static inline void dispatch_start_later(struct dispatcher *e)
+{
+	struct dispatch_queue *q = &e->st->of[0];
+
+	q->head = 0;
+	q->tail = q->nroots;
+}
 /* Issues ready ops and polls all issued ones. Returns the same as dispatch_start. */
 int dispatch_progress(struct dispatcher *e, unsigned who);
 /* Without helpers: returns the op that dispatch_progress has left active if it is the only one, else NULL. */

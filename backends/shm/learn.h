@@ -12,9 +12,9 @@ struct sm_msg;
 #define SM_TIMES 3u /* epochs of a trial that count for each way: the median is taken */
 
 struct sm_learn {
+	uint64_t again; /* last epoch before the next trial; UINT64_MAX if the request has no such message */
 	bool on; /* true in the epochs of a trial */
 	uint64_t before; /* last epoch before the latest trial */
-	uint64_t again; /* last epoch before the next one; UINT64_MAX if the request has no such message */
 	uint64_t since; /* when all others had started this epoch, ns, or 0 */
 	uint64_t epochs; /* most that the trial of a message of this request has */
 	uint64_t took[2][SM_TIMES]; /* times of the latest epochs by the ring [0] and by pull [1], ns; 0: not measured */
@@ -25,6 +25,8 @@ struct sm_learn {
 uint64_t sm_trial_epochs(const struct sm_msg *m);
 /* Begins a trial with the epoch under way. */
 void sm_begin_trial(struct sm_bound *s);
+/* True if all ways of this epoch's messages are those of the next, too, unless that begins a trial. */
+bool sm_ways_settled(const struct sm_bound *s);
 /* Makes progress as sm_progress does, in epochs of a trial. */
 int sm_progress_trial(struct sm_bound *s, unsigned who);
 /* Sets the way of a message in this epoch. */

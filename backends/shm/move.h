@@ -65,6 +65,33 @@ static inline void copy_bytes(char *to, const char *from, size_t n)
 		memcpy(to, from, n);
 }
 
+/* Announces the sender's bytes in an epoch, and where they are. */
+static inline void sm_announce(struct sm_in *in, const struct sm_location *at, uint64_t epoch)
+{
+	in->from = *at;
+	/* Makes the user's bytes visible before the announcement; pairs with the load in sm_recv_pull. */
+	atomic_store_explicit(&in->avail, epoch, memory_order_release);
+}
+
+static inline struct sm_invitation *sm_invitation(struct sm_out *out, uint64_t epoch)
+{
+	return &out->invited[epoch & 1];
+}
+
+/* Invites the sender to store chunks of a message at `to`, or as `operand` and `reduces` say to reduce them there. */
+static inline void sm_invite(struct sm_out *out, const struct sm_location *to, struct sm_location operand, uint64_t reduces,
+			     uint32_t chunks, uint64_t epoch)
+{
+	struct sm_invitation *i = sm_invitation(out, epoch);
+
+	i->to = *to;
+	i->operand = operand;
+	i->reduces = reduces;
+	atomic_store_explicit(&out->taken, (epoch - 1) * chunks, memory_order_relaxed);
+	/* Makes the location and the count visible before the invitation; pairs with the load in sm_send_pull. */
+	atomic_store_explicit(&i->epoch, epoch, memory_order_release);
+}
+
 /* Packs bytes of this rank's message, from offset `skip` on, into `out`. */
 static inline void sm_pack(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes, char *out)
 {
@@ -129,6 +156,12 @@ static inline bool sm_has_credit(const struct sm_bound *s, struct sm_msg *m)
 			sm_want_credit(s, m);
 	}
 	return *m->known + 1 >= s->epoch;
+}
+
+/* True if the start of this epoch has told the peer of the message by pull already. */
+static inline bool sm_is_noticed(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return m->noticed && s->begins == SM_BRIEF;
 }
 
 static inline struct sm_slot *sm_slot_of(const struct sm_msg *m, uint32_t number)

@@ -95,17 +95,12 @@ static bool sender_reaches(struct sm_bound *s, struct sm_msg *m, const struct sm
 	return m->writes;
 }
 
-static struct sm_invitation *invitation(const struct sm_msg *m, uint64_t epoch)
-{
-	return &m->out->invited[epoch & 1];
-}
-
 /* Copies the sender's share of a message that both ends copy, or reduces it, if the receiver's buffers can be reached. */
 static int copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 {
-	const struct sm_location to = invitation(m, s->epoch)->to, with = invitation(m, s->epoch)->operand;
+	const struct sm_location to = sm_invitation(m->out, s->epoch)->to, with = sm_invitation(m->out, s->epoch)->operand;
 	const bool operand = with.address || with.heap;
-	const uint64_t how = invitation(m, s->epoch)->reduces;
+	const uint64_t how = sm_invitation(m->out, s->epoch)->reduces;
 	bool fails = false;
 	const char *from = operand ? sm_find(s, m, &with, &fails) : NULL;
 	uint32_t n;
@@ -133,9 +128,7 @@ static void announce_bytes(struct sm_bound *s, struct sm_msg *m)
 	if (m->bounces)
 		memcpy(m->bounce, m->mine, m->bytes);
 	m->now->begun = true;
-	m->in->from = m->now->location;
-	/* Makes the user's bytes visible before the announcement; pairs with the load in sm_recv_pull. */
-	atomic_store_explicit(&m->in->avail, s->epoch, memory_order_release);
+	sm_announce(m->in, &m->now->location, s->epoch);
 	sm_ring_peer(s, m->bells);
 }
 
@@ -145,8 +138,8 @@ int sm_send_pull_issue(struct dispatcher *e, void *what)
 	struct sm_msg *m = what;
 
 	m->now->moved = 0;
-	m->now->begun = false;
-	if (!m->bounces || !m->leaves)
+	m->now->begun = sm_is_noticed(s, m);
+	if (!m->now->begun && (!m->bounces || !m->leaves))
 		announce_bytes(s, m);
 	return 0;
 }
@@ -172,7 +165,7 @@ int sm_send_pull(struct dispatcher *e, void *what)
 		announce_bytes(s, m);
 	if (end_send_pull(s, m))
 		return 1;
-	if (m->chunks <= SM_COPIED_ALONE || atomic_load_explicit(&invitation(m, s->epoch)->epoch, memory_order_acquire) != s->epoch)
+	if (m->chunks <= SM_COPIED_ALONE || atomic_load_explicit(&sm_invitation(m->out, s->epoch)->epoch, memory_order_acquire) != s->epoch)
 		return 0;
 	err = copy_as_sender(s, m);
 	return err ? err : end_send_pull(s, m);
@@ -219,17 +212,10 @@ static bool sender_helps(const struct sm_bound *s, const struct sm_msg *m)
 /* Invites the sender to copy, or to reduce, if the message is long enough and the sender can access the receiver's buffers. */
 static void invite_sender(struct sm_bound *s, struct sm_msg *m)
 {
-	struct sm_invitation *out = invitation(m, s->epoch);
-
 	m->now->both = m->chunks > (m->reduces ? REDUCED_ALONE : SM_COPIED_ALONE) && sender_helps(s, m);
 	if (!m->now->both)
 		return;
-	out->to = m->now->location;
-	out->operand = m->now->operand;
-	out->reduces = m->reduces ? s->b.ops[m->op].kind : 0;
-	atomic_store_explicit(&m->out->taken, (s->epoch - 1) * m->chunks, memory_order_relaxed);
-	/* Makes the location and the count visible before the invitation; pairs with the load in sm_send_pull. */
-	atomic_store_explicit(&out->epoch, s->epoch, memory_order_release);
+	sm_invite(m->out, &m->now->location, m->now->operand, m->reduces ? s->b.ops[m->op].kind : 0, m->chunks, s->epoch);
 	sm_ring_peer(s, m->bells);
 }
 
@@ -309,7 +295,7 @@ static int end_pull(struct sm_bound *s, struct sm_msg *m)
 	/* All reads are done before the sender may overwrite its bytes; pairs with the load in sm_send_pull. */
 	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
 	if (m->now->both)
-		be_own(invitation(m, s->epoch + 1));
+		be_own(sm_invitation(m->out, s->epoch + 1));
 	sm_ring_peer(s, m->bells);
 	return 1;
 }
@@ -346,8 +332,9 @@ int sm_recv_pull(struct dispatcher *e, void *what)
 void sm_begin_pull(struct sm_bound *s, struct sm_msg *m)
 {
 	m->now->moved = 0;
-	m->now->begun = m->now->both = false;
-	if (invites_early(s, m))
+	m->now->begun = false;
+	m->now->both = sm_is_noticed(s, m);
+	if (!m->now->both && invites_early(s, m))
 		invite_sender(s, m);
 }
 

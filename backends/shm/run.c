@@ -94,7 +94,7 @@ int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops, boo
 	const size_t nops = b->nops, size = b->size;
 	struct sm_shared shared;
 	const size_t room = b->helped ? 0 : sm_lay_out(b, 0, &shared);
-	struct sm_bound *s = mem_calloc(1, whole + SM_LINE + nops * sizeof *s->msgs +
+	struct sm_bound *s = mem_calloc(1, whole + SM_LINE + nops * (sizeof *s->msgs + sizeof *s->notices) +
 						   size * (sizeof *s->peers + sizeof *s->known) +
 						   dispatch_own_room(b->nops) + room);
 
@@ -105,8 +105,10 @@ int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops, boo
 	s->b = *b;
 	s->umwaits = group_umwaits(b->group);
 	s->learn.again = UINT64_MAX;
+	s->begins = SM_PLANS;
 	s->msgs = (struct sm_msg *)align_up((uintptr_t)s + whole, SM_LINE);
-	s->known = (uint64_t *)(void *)(s->msgs + nops);
+	s->notices = (struct sm_notice *)(void *)(s->msgs + nops);
+	s->known = (uint64_t *)(void *)(s->notices + nops);
 	s->peers = (struct sm_head **)(void *)(s->known + size);
 	s->own = s->peers + size;
 	if (room) {
@@ -129,49 +131,6 @@ int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops, boo
 void sm_trace(struct sm_bound *s)
 {
 	dispatch_trace(&s->dispatcher, s->trace);
-}
-
-/* Rings the bells of those that send to this rank; where stores need a fence first, of all peers. */
-static __attribute__((noinline)) void ring_peers(const struct sm_bound *s)
-{
-	const struct sm_desc *last = NULL;
-
-	if (s->fences)
-		be_fence();
-	for (const struct sm_desc *e = s->head->descs, *end = e + s->head->ndescs; e < end && (s->fences || !e->send); last = e++)
-		if (!last || last->peer != e->peer)
-			be_ring_if(s->msgs[e->op].bells, false);
-}
-
-/* Where stores need a fence before the bells are rung, one at the end of a start is for all of them. */
-static __attribute__((noinline)) int start_fenced(struct sm_bound *s, unsigned who)
-{
-	int rc;
-
-	s->quiet = true;
-	rc = dispatch_start(&s->dispatcher, who);
-	s->quiet = false;
-	ring_peers(s);
-	return rc;
-}
-
-int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
-{
-	struct sm_bound *s = to_sm(bound);
-
-	s->sh->epoch = epoch;
-	sm_set_epoch(s, epoch);
-	if (__builtin_expect(epoch > s->learn.again, 0))
-		sm_begin_trial(s);
-	/* Everything of the previous epoch has been read before this store; pairs with the load in sm_has_credit. */
-	atomic_store_explicit(&s->head->started, epoch, memory_order_release);
-	if (__builtin_expect(s->fences, 0))
-		return start_fenced(s, who);
-	/* keeps the compiler from moving the load before the store, as in be_ring */
-	atomic_signal_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > epoch)
-		ring_peers(s);
-	return dispatch_start(&s->dispatcher, who);
 }
 
 int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)

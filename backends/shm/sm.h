@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages between ranks that share memory. The shm backend sends all its messages so, other backends those within a node. run.c
- * has the operations on a request, ops.c runs the ops of one rank alone, publish.c tells the other ranks of the messages, and
- * connect.c finds the two ends of each. A message has one of these modes; eager.c, staged.c and pull.c move it, modes.c says which
- * does, and learn.c tries which is faster.
+ * has the operations on a request, start.c begins its epochs, ops.c runs the ops of one rank alone, publish.c tells the other ranks of
+ * the messages, and connect.c finds the two ends of each. A message has one of these modes; eager.c, staged.c and pull.c move it,
+ * modes.c says which does, and learn.c tries which is faster.
  *
  * Each rank has one block (struct sm_head) per request in its heap. The rank publishes its messages there, so that the two ends of a
  * channel find each other at bind time. The block also holds the words that peers write:
@@ -82,6 +82,7 @@ struct sm_msg {
 	bool bounces; /* send, pull: true if the bytes go through bounce, because the receiver cannot read them directly */
 	uint8_t end; /* enum sm_end */
 	bool lends, leaves; /* loan, send: true if this rank may lend the bytes; true if its issue leaves them to poll */
+	bool noticed; /* pull: true if a brief start tells the peer of the epoch (start.c) */
 	uint32_t chunks, chunk; /* pull, staged: number of chunks of the message, and bytes of each but the last */
 	size_t plane; /* eager: bytes from one of its slots to the next */
 	struct sm_moved *now;
@@ -116,34 +117,50 @@ struct sm_msg {
 	int gain; /* learned, recv: thousandths by which the trials so far are for the ring, see sm_choose */
 };
 
+/* How a start begins an epoch (start.c): it issues the ready ops; or it does that, and then finds out whether the next one may be brief;
+ * or it is brief. */
+enum sm_begins { SM_ISSUES, SM_PLANS, SM_BRIEF };
+
+/* What a brief start tells the other end of a message by pull. */
+struct sm_notice {
+	_Alignas(SM_LINE) void *words; /* struct sm_in of a send, struct sm_out of a recv */
+	struct be_bells bells; /* the peer's */
+	struct sm_location at; /* of this rank's bytes */
+	uint32_t chunks; /* recv: chunks of the message, which both ends copy; send: 0 */
+};
+
 struct sm_bound {
 	struct be_bound base;
-	struct dispatcher dispatcher;
-	struct be_bind b;
+	/* What a brief start needs comes first: the program may have driven it out of the caches. */
 	struct sm_shared *sh;
 	struct sm_head *head;
+	uint64_t epoch; /* epoch under way, with helpers copied from `sh` */
+	uint32_t slot, next_slot; /* numbers of the slots of eager messages in this epoch and in the next */
+	uint8_t begins; /* enum sm_begins */
+	bool fences; /* true if a store of `started` may become visible too late: sm_start then rings all senders, wanted or not */
+	bool quiet; /* true in a start that rings at its end */
+	uint32_t nnotices;
+	struct sm_notice *notices;
+	struct sm_learn learn;
+	struct dispatcher dispatcher;
+	struct be_bind b;
 	bool connected; /* true if all ranks are connected */
 	char *rings;
 	struct sm_msg *msgs; /* messages, by op */
 	uint64_t *deadlines; /* deadlines of calcs, by op, in `sh` */
 	struct copyq *queue; /* queue of fragments in `sh`, or NULL */
 	const struct be_bells *bells; /* bells of this rank, rung for its queue */
-	uint64_t epoch; /* epoch under way, copied from `sh` */
-	uint32_t slot, next_slot; /* numbers of the slots of eager messages in this epoch and in the next */
 	uint64_t received; /* last epoch in which this view has received a message by pull */
 	uint64_t fills; /* last epoch in which this rank sends through a ring; its own copies then make room for that */
 	struct sm_head **peers; /* blocks of the peers, by rank; NULL if there is no message to or from the rank */
 	uint64_t *known; /* latest epoch that each rank is known to have started */
 	bool umwaits; /* true if the CPU has umwait */
 	bool calls_app; /* true if only the rank's own threads may carry out network messages */
-	bool fences; /* true if a store of `started` may become visible too late: sm_start then rings all senders, wanted or not */
-	bool quiet; /* true in a start that rings at its end */
 	struct dispatch_trace *trace; /* NULL if no trace is kept */
 	char *stage; /* buffer of SM_CHUNK bytes that process_vm_readv fills with data that is then reduced or scattered */
 	void *own; /* this view's own memory of the dispatcher */
 	bool view; /* true if this process is not the rank's */
 	uint32_t generation; /* value of sh->generation when b.buffers were looked up */
-	struct sm_learn learn;
 };
 
 /* True if an op is a message that travels through shared memory. */
@@ -165,12 +182,28 @@ static inline struct sm_bound *sm_of(struct dispatcher *e)
 	return (struct sm_bound *)((char *)e - offsetof(struct sm_bound, dispatcher));
 }
 
+/* Goes on to the next epoch. A remainder would take longer. */
+static inline void sm_next_epoch(struct sm_bound *s)
+{
+	s->epoch++;
+	s->slot = s->next_slot;
+	s->next_slot = s->slot + 1 < SM_SLOTS ? s->slot + 1 : 0;
+}
+
 static inline void sm_set_epoch(struct sm_bound *s, uint64_t epoch)
 {
-	/* a remainder takes longer, and epochs follow each other */
-	s->slot = epoch == s->epoch + 1 ? s->next_slot : (uint32_t)(epoch % SM_SLOTS);
-	s->epoch = epoch;
-	s->next_slot = s->slot + 1 < SM_SLOTS ? s->slot + 1 : 0;
+	if (epoch != s->epoch + 1) {
+		s->epoch = epoch - 1;
+		s->next_slot = (uint32_t)(epoch % SM_SLOTS);
+	}
+	sm_next_epoch(s);
+}
+
+/* The next starts are to tell the peers something else. */
+static inline void sm_plan_again(struct sm_bound *s)
+{
+	if (s->begins == SM_BRIEF)
+		s->begins = SM_PLANS;
 }
 
 /* Converts an offset in `sh` to an address. */
@@ -204,7 +237,6 @@ int sm_make(const struct be_bind *b, size_t size, const struct be_ops *ops, bool
 void sm_trace(struct sm_bound *s);
 void sm_memory(const struct be_bound *bound, struct be_memory *m);
 void sm_unbind(struct be_bound *bound);
-int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who);
 int sm_progress(struct be_bound *bound, unsigned who, unsigned spins);
 /* Only messages in memory count: what a rank has sent by a network may still be on its way when the rank has left, and the
  * backend sees by itself whether it will come. */
@@ -212,6 +244,10 @@ bool sm_waits_for(const struct be_bound *bound, uint32_t rank);
 uint32_t sm_open(const struct be_bound *bound);
 uint64_t sm_alarm(const struct be_bound *bound);
 void sm_states(const struct be_bound *bound, uint8_t *state, const char **what);
+
+/* ---- start.c: as in be_ops ---- */
+
+int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who);
 
 /* ---- ops.c ---- */
 

@@ -37,7 +37,7 @@ struct sm_buffer {
 /* The state of a request that changes while a schedule runs. The fields from `dispatcher` to `queue` are offsets in bytes
  * from the start of this struct. The fields from `ops` on are set only with helpers, which need them to make a view. */
 struct sm_shared {
-	uint64_t epoch;
+	uint64_t epoch; /* epoch under way, kept with helpers */
 	uint64_t busy; /* time until which a calc of this rank runs, in ns */
 	uint32_t nops, nbuffers;
 	uint32_t generation; /* grows when rebind changes locations and buffers */

@@ -115,11 +115,31 @@ static void deep_ring(void)
 	free(x);
 }
 
+/* A brief start tells the peers what the one before has told them: none is brief from the first epoch of a trial to the one of the
+ * choice. */
+static void brief_starts(void)
+{
+	struct ends *x = new_ends(1 << 20);
+	const struct sm_bound *s = &x->at[SEND];
+
+	x->at[SEND].learn.epochs = sm_trial_epochs(&x->msg[SEND]);
+	for (uint64_t e = 1; e <= 60; e++) {
+		const uint64_t n = e <= 29 ? e : e <= 58 ? e - 29 : e - 58;
+
+		x->at[SEND].begins = SM_BRIEF;
+		start(x, e, pull_wins);
+		CU_ASSERT_EQUAL(s->begins, n == 1 ? SM_PLANS : SM_BRIEF);
+		CU_ASSERT_EQUAL(sm_ways_settled(s), n > 2 * EACH + 1);
+	}
+	free(x);
+}
+
 static const struct unit_test tests[] = {
 	{ "deep_ring", deep_ring },
 	{ "again", again },
 	{ "doubts", doubts },
 	{ "long_ones", long_ones },
+	{ "brief_starts", brief_starts },
 	{ NULL, NULL },
 };
 

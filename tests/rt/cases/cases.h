@@ -17,7 +17,7 @@ struct test_case {
 };
 
 /* The tables. Each ends with a row whose name is NULL. */
-extern const struct test_case argument_cases[], data_cases[], group_cases[], leaving_cases[], memory_cases[], request_cases[], stock_cases[];
+extern const struct test_case argument_cases[], data_cases[], group_cases[], leaving_cases[], memory_cases[], request_cases[], start_cases[], stock_cases[];
 
 /* Texts of schedules. case_fold and case_fold_left reduce along a chain, from the right and from the left, so that a wrong
  * order of operands shows. In the star rank 0 adds up what the others send. */

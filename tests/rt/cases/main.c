@@ -140,7 +140,7 @@ double case_seconds(void)
 }
 
 static const struct test_case *const tables[] = {
-	request_cases, group_cases, data_cases, argument_cases, leaving_cases, memory_cases, stock_cases,
+	request_cases, start_cases, group_cases, data_cases, argument_cases, leaving_cases, memory_cases, stock_cases,
 };
 
 static const struct test_case *cases[64];

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The start of an epoch.
+ *
+ * A start issues the ready ops. Of long messages and long local ops that moves no bytes: it sets up what their polls need, and tells the
+ * peers of messages by pull where the bytes are. When a program starts a long collective, its data have driven the code and the state
+ * of ops out of the caches, and a start would mostly load them. So where all ready ops are long a start is brief: it tells the peers the
+ * same from a list, and leaves the issue to the first poll. */
+#include "backends/shm/move.h"
+
+/* Rings the bells of those that send to this rank; where stores need a fence first, of all peers. */
+static __attribute__((noinline)) void ring_peers(const struct sm_bound *s)
+{
+	const struct sm_desc *last = NULL;
+
+	if (s->fences)
+		be_fence();
+	for (const struct sm_desc *e = s->head->descs, *end = e + s->head->ndescs; e < end && (s->fences || !e->send); last = e++)
+		if (!last || last->peer != e->peer)
+			be_ring_if(s->msgs[e->op].bells, false);
+}
+
+/* Where stores need a fence before the bells are rung, one at the end of a start is for all of them. */
+static __attribute__((noinline)) int start_fenced(struct sm_bound *s, unsigned who)
+{
+	int rc;
+
+	s->quiet = true;
+	rc = dispatch_start(&s->dispatcher, who);
+	s->quiet = false;
+	ring_peers(s);
+	return rc;
+}
+
+/* True if a brief start may leave the issue of an op to the first poll. */
+static bool is_long(const struct sm_bound *s, uint32_t op)
+{
+	const struct sm_msg *m = &s->msgs[op];
+
+	return sm_in_memory(s, op) ? m->leaves && m->bytes > SM_EAGER_MAX : !m->network && sm_is_long(s, op);
+}
+
+/* Finds out what the next starts have to do, when one has just issued the ready ops: to tell the peers the same. */
+static __attribute__((noinline)) void plan_starts(struct sm_bound *s)
+{
+	const uint32_t *roots = s->dispatcher.ready, n = s->dispatcher.st->of[0].nroots;
+
+	if (!sm_ways_settled(s))
+		return;
+	s->begins = s->b.helped || s->fences || !n ? SM_ISSUES : SM_BRIEF;
+	for (uint32_t i = 0; i < n && s->begins == SM_BRIEF; i++)
+		if (!is_long(s, roots[i]))
+			s->begins = SM_ISSUES;
+	s->nnotices = 0;
+	for (uint32_t i = 0; i < n && s->begins == SM_BRIEF; i++) {
+		struct sm_msg *m = &s->msgs[roots[i]];
+
+		m->noticed = sm_in_memory(s, roots[i]) && m->way == SM_PULL && (m->end == SM_SEND ? m->now->begun : m->now->both);
+		if (m->noticed)
+			s->notices[s->nnotices++] = (struct sm_notice){ .words = m->end == SM_SEND ? (void *)m->in : m->out,
+									.bells = *m->bells,
+									.at = m->now->location,
+									.chunks = m->end == SM_SEND ? 0 : m->chunks };
+	}
+}
+
+/* Says that this rank has started the epoch under way. */
+static inline void say_started(const struct sm_bound *s)
+{
+	/* Everything of the previous epoch has been read before this store; pairs with the load in sm_has_credit. */
+	atomic_store_explicit(&s->head->started, s->epoch, memory_order_release);
+	/* keeps the compiler from moving the load before the store, as in be_ring */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > s->epoch, 0))
+		ring_peers(s);
+}
+
+static inline void give_notice(const struct sm_notice *n, uint64_t epoch)
+{
+	if (n->chunks)
+		sm_invite(n->words, &n->at, (struct sm_location){ 0, 0 }, 0, n->chunks, epoch);
+	else
+		sm_announce(n->words, &n->at, epoch);
+}
+
+/* True if threads sleep on one of a rank's bells, or are about to. */
+static inline bool sleeps_on(const struct be_bells *bells)
+{
+	const struct be_bell *core = bells->at[1] ? bells->at[1] : bells->at[0];
+
+	return atomic_load_explicit(&bells->at[0]->sleepers, memory_order_relaxed) |
+	       atomic_load_explicit(&core->sleepers, memory_order_relaxed);
+}
+
+static __attribute__((noinline, cold)) void ring_noticed(const struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->nnotices; i++)
+		be_ring_if(&s->notices[i].bells, false);
+}
+
+/* Starts the epoch after the last one. */
+static inline int start_briefly(struct sm_bound *s)
+{
+	const struct sm_notice *end = s->notices + s->nnotices;
+	bool sleeps = false;
+
+	sm_next_epoch(s);
+	say_started(s);
+	for (const struct sm_notice *n = s->notices; n < end; n++) {
+		give_notice(n, s->epoch);
+		atomic_signal_fence(memory_order_seq_cst); /* as in say_started */
+		sleeps |= sleeps_on(&n->bells);
+	}
+	dispatch_start_later(&s->dispatcher);
+	if (__builtin_expect(sleeps, 0))
+		ring_noticed(s);
+	return 0;
+}
+
+static inline int start_at_length(struct sm_bound *s, uint64_t epoch, unsigned who)
+{
+	s->sh->epoch = epoch;
+	sm_set_epoch(s, epoch);
+	if (__builtin_expect(epoch > s->learn.again, 0))
+		sm_begin_trial(s);
+	say_started(s);
+	return __builtin_expect(s->fences, 0) ? start_fenced(s, who) : dispatch_start(&s->dispatcher, who);
+}
+
+static __attribute__((noinline)) int start_and_plan(struct sm_bound *s, uint64_t epoch, unsigned who)
+{
+	const int rc = start_at_length(s, epoch, who);
+
+	if (s->begins == SM_PLANS)
+		plan_starts(s);
+	return rc;
+}
+
+/* Short messages take the shortest way through here, because a start is a good part of their time. */
+static __attribute__((noinline)) int start_long(struct sm_bound *s, uint64_t epoch, unsigned who)
+{
+	if (__builtin_expect(s->begins == SM_BRIEF && epoch == s->epoch + 1 && epoch <= s->learn.again, 1))
+		return start_briefly(s);
+	return start_and_plan(s, epoch, who);
+}
+
+int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
+{
+	struct sm_bound *s = (struct sm_bound *)bound;
+
+	return __builtin_expect(s->begins == SM_ISSUES, 1) ? start_at_length(s, epoch, who) : start_long(s, epoch, who);
+}
