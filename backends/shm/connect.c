@@ -59,6 +59,7 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 #define SLOTS_TURNS ((uint64_t)32 << 10)
 #define SLOTS_TURNS_BOTH ((uint64_t)8 << 10)
 #define TRIED_TURNS ((uint64_t)64 << 10) /* limit of what is tried from the heap there: one way, and its sender's only long message */
+#define PULLED_STORED ((uint64_t)8 << 20) /* least bytes of what is pulled without trying, if its receiver copies as much beside it */
 #define SLOTS_ROOM ((size_t)2 << 20) /* limit of the rings of a rank's request */
 
 /* True if this rank sends long messages to the peer of a recv, other than such as are complete before the recv begins. */
@@ -104,12 +105,29 @@ static uint64_t sure_of(const struct sm_bound *s, const struct sm_desc *recv, co
 	return reduces ? UINT64_MAX : crowded ? SLOTS_TURNS_STORED : SLOTS_STORED;
 }
 
+/* True if this rank makes a long copy that nothing waits for: that of its own block. While pieces of it alternate with slots, what has
+ * come through these leaves the caches; a trial, which ends when all has come, does not see that it then takes longer to read. */
+static bool copies_long(const struct sm_bound *s)
+{
+	const struct be_bind *b = &s->b;
+
+	for (uint32_t i = 0; i < b->nops; i++) {
+		bool last = b->ops[i].kind == BIN_OP_COPY && b->ops[i].len * b->layout->basic >= PULLED_STORED;
+
+		for (uint32_t d = 0; d < b->dep_at[b->nops] && last; d++)
+			last = b->deps[d] != i;
+		if (last)
+			return true;
+	}
+	return false;
+}
+
 /* Returns up to how many bytes such a message that is not sure may go through slots. */
 static uint64_t tried_of(const struct sm_bound *s, const struct sm_desc *recv, const struct sm_desc *send)
 {
 	if (send->source == SM_HEAP)
 		return group_crowded(s->b.group) && !recv->two_way && !send->several ? TRIED_TURNS : 0;
-	return UINT64_MAX;
+	return recv->bytes >= PULLED_STORED && copies_long(s) ? 0 : UINT64_MAX;
 }
 
 /* Returns how a message travels that this rank can read. In slots the sender copies while this rank reads from the caches, an operand

@@ -147,7 +147,7 @@ static inline bool sm_find_bytes(struct sm_bound *s, struct sm_msg *m, const str
 }
 
 /* True if the sender has credit in this epoch: the receiver has started the one before, so it has consumed those before that. The load
- * pairs with the store in sm_start. */
+ * pairs with the store in say_started. */
 static inline bool sm_has_credit(const struct sm_bound *s, struct sm_msg *m)
 {
 	if (*m->known + 1 < s->epoch) {
