@@ -562,7 +562,7 @@ int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers)
 		if (sm_in_memory(s, i))
 			sm_settle(s, i, buffers);
 	s->b.buffers = buffers;
-	sm_plan_again(s);
+	s->begins = SM_PLANS; /* the next start tells the peers of other buffers */
 	if (s->b.helped)
 		sm_classify(s);
 	return 0;

@@ -46,7 +46,6 @@ void sm_begin_trial(struct sm_bound *s)
 	const uint64_t now = s->learn.again, next = now < AGAIN_MOST ? 2 * now : now + AGAIN_MOST;
 
 	s->learn = (struct sm_learn){ .on = true, .before = now, .again = now ? next : AGAIN, .epochs = s->learn.epochs };
-	sm_plan_again(s);
 }
 
 bool sm_ways_settled(const struct sm_bound *s)

@@ -199,13 +199,6 @@ static inline void sm_set_epoch(struct sm_bound *s, uint64_t epoch)
 	sm_next_epoch(s);
 }
 
-/* The next starts are to tell the peers something else. */
-static inline void sm_plan_again(struct sm_bound *s)
-{
-	if (s->begins == SM_BRIEF)
-		s->begins = SM_PLANS;
-}
-
 /* Converts an offset in `sh` to an address. */
 static inline void *sm_at(const struct sm_bound *s, uint64_t off)
 {

@@ -128,10 +128,11 @@ static inline int start_at_length(struct sm_bound *s, uint64_t epoch, unsigned w
 
 static __attribute__((noinline)) int start_and_plan(struct sm_bound *s, uint64_t epoch, unsigned who)
 {
-	const int rc = start_at_length(s, epoch, who);
+	int rc;
 
-	if (s->begins == SM_PLANS)
-		plan_starts(s);
+	s->begins = SM_PLANS;
+	rc = start_at_length(s, epoch, who);
+	plan_starts(s);
 	return rc;
 }
 
