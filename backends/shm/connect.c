@@ -76,7 +76,7 @@ static bool sends_long(const struct sm_bound *s, const struct sm_desc *recv)
 /* Returns the bytes of a message's chunks. e: the descriptor that says whether they are fine */
 static uint32_t chunk_of(const struct sm_desc *e)
 {
-	uint32_t chunk = e->fine ? SM_CHUNK_MIN : SM_CHUNK;
+	uint32_t chunk = e->fine ? SM_CHUNK_MIN : SM_CHUNK << e->coarse;
 
 	while (chunk < SM_CHUNK && chunk * SM_RING < e->bytes)
 		chunk *= 2;
@@ -147,6 +147,8 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
 }
 
 #define SLOTS_DEEP 16u
+#define COARSE_SLOTS 8u /* slots of chunks that are larger than SM_CHUNK */
+#define COARSE_MIN ((uint64_t)1 << 20) /* least bytes of a message that has such chunks */
 #define SLOTS_SHORT ((size_t)256 << 10) /* bytes of the ring of a short message */
 
 /* Returns the number of slots of a ring, if a message to this rank gets one. The deeper the ring, the less one end waits for the other,
@@ -160,8 +162,23 @@ static uint32_t slots_of(const struct sm_bound *s, const struct sm_desc *recv, u
 	const size_t filled = 2 * (size_t)count_chunks(recv), n = filled > deep ? filled : deep;
 	size_t most = stays ? SM_RING : SLOTS_ROOM / nlong / SM_CHUNK;
 
+	if (recv->coarse)
+		return COARSE_SLOTS;
 	most = most < SM_RING ? SM_RING : most > SLOTS_DEEP ? SLOTS_DEEP : most;
 	return (uint32_t)(n < most ? n : most);
+}
+
+/* Returns sm_desc.coarse. Two ranks that send to each other both copy all the time, and wait less for each other with few large chunks, as
+ * large as the room for rings allows. */
+static uint8_t coarse_of(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong)
+{
+	uint8_t coarse = 0;
+
+	if (!recv->two_way || group_crowded(s->b.group) || bin_reduces(s->b.ops[recv->op].kind) || recv->bytes < COARSE_MIN)
+		return 0;
+	while (coarse < 2 && ((size_t)SM_CHUNK << (coarse + 1)) * COARSE_SLOTS * nlong <= SLOTS_ROOM)
+		coarse++;
+	return coarse;
 }
 
 /* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. nlong, room: as in slots_of and
@@ -179,6 +196,7 @@ static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct s
 	recv->two_way = sends_long(s, recv);
 	/* If the two send to each other, or ranks take turns on a core, more chunks are only more turns. */
 	recv->fine = !group_crowded(s->b.group) && !recv->two_way;
+	recv->coarse = coarse_of(s, recv, nlong);
 	m->slots = slots_of(s, recv, nlong);
 	if (send->multicast)
 		recv->mode = SM_STAGED_MULTICAST;

@@ -40,6 +40,7 @@ struct sm_desc {
 	/* Of a recv, but of a staged multicast's send: true if it goes in so small chunks that the ring just holds it, for the receiver
 	 * to have the first soon */
 	bool fine : 1;
+	uint8_t coarse : 2; /* of a recv: binary logarithm of the factor by which its chunks are larger than SM_CHUNK */
 	bool two_way : 1; /* of a recv: true if its rank sends long messages to the peer meanwhile */
 	bool multicast : 1; /* of a send: true if it shares its slots with others */
 	bool several : 1; /* of a send: true if its rank sends several long messages */

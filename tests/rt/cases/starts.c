@@ -73,32 +73,29 @@ static int alone(struct member *m)
 	return 0;
 }
 
-enum { SOME = 100000, MORE = 260 }; /* bytes; epochs, with several trials of what is faster */
-
-/* Messages of private memory, whose way changes during trials and after them, and whose buffers change between. */
-static int settled(struct member *m)
+/* Epochs of a ring of messages of private memory, whose way changes during trials and after them, and whose buffers change between. */
+static int ring_of(struct member *m, MPIX_Sched s, size_t bytes, int epochs)
 {
-	MPIX_Sched s = case_load(m, team_ring);
-	int *in[2] = { malloc(SOME), malloc(SOME) }, *out[2] = { malloc(SOME), malloc(SOME) };
-	const size_t n = SOME / sizeof(int);
+	int *in[2] = { malloc(bytes), malloc(bytes) }, *out[2] = { malloc(bytes), malloc(bytes) };
+	const size_t n = bytes / sizeof(int);
 	struct MPIX_Sched_bind b;
 	MPIX_Sched_request req;
 
-	NEED(s && in[0] && in[1] && out[0] && out[1]);
+	NEED(in[0] && in[1] && out[0] && out[1]);
 	b = case_bind((void *[]){ in[0], out[0] }, 2, n, MPIX_SCHED_INT32);
 	CALL(MPIX_Sched_init(s, m->group, &b, &req));
-	for (int e = 0; e < MORE; e++) {
+	for (int e = 0; e < epochs; e++) {
 		const int at = e / 40 % 2, left = (m->rank + m->size - 1) % m->size;
 
 		for (size_t i = 0; i < n; i++)
-			in[at][i] = e * TEAM_MAX + m->rank;
-		memset(out[at], -1, SOME);
+			in[at][i] = e * TEAM_MAX + m->rank + (int)(i / 1000);
+		memset(out[at], -1, bytes);
 		if (e % 7 == m->rank)
 			sched_yield();
 		CALL(MPIX_Sched_start(req));
 		CALL(MPIX_Sched_wait(req));
 		for (size_t i = 0; i < n; i++)
-			NEED(out[at][i] == e * TEAM_MAX + left);
+			NEED(out[at][i] == e * TEAM_MAX + left + (int)(i / 1000));
 		if (e % 40 == 39)
 			CALL(MPIX_Sched_rebind(req, (void *[]){ in[!at], out[!at] }, 2));
 	}
@@ -107,6 +104,17 @@ static int settled(struct member *m)
 		free(in[i]);
 		free(out[i]);
 	}
+	return 0;
+}
+
+/* Two ranks send messages from 1 MiB on to each other in larger chunks. */
+static int settled(struct member *m)
+{
+	MPIX_Sched s = case_load(m, team_ring);
+
+	NEED(s);
+	NEED(ring_of(m, s, 100000, 260) == 0); /* with several trials of what is faster */
+	NEED(ring_of(m, s, 1200000, 45) == 0);
 	CALL(MPIX_Sched_unload(&s));
 	return 0;
 }
