@@ -59,7 +59,6 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 #define SLOTS_TURNS ((uint64_t)32 << 10)
 #define SLOTS_TURNS_BOTH ((uint64_t)8 << 10)
 #define TRIED_TURNS ((uint64_t)64 << 10) /* limit of what is tried from the heap there: one way, and its sender's only long message */
-#define PULLED_STORED ((uint64_t)8 << 20) /* least bytes of what is pulled without trying, if its receiver copies as much beside it */
 #define SLOTS_ROOM ((size_t)2 << 20) /* limit of the rings of a rank's request */
 
 /* True if this rank sends long messages to the peer of a recv, other than such as are complete before the recv begins. */
@@ -73,14 +72,10 @@ static bool sends_long(const struct sm_bound *s, const struct sm_desc *recv)
 	return false;
 }
 
-/* Returns the bytes of a message's chunks. e: the descriptor that says whether they are fine */
+/* Returns the bytes of a message's chunks. e: the descriptor that has their scale */
 static uint32_t chunk_of(const struct sm_desc *e)
 {
-	uint32_t chunk = e->fine ? SM_CHUNK_MIN : SM_CHUNK << e->coarse;
-
-	while (chunk < SM_CHUNK && chunk * SM_RING < e->bytes)
-		chunk *= 2;
-	return chunk;
+	return SM_CHUNK_MIN << e->scale;
 }
 
 static uint32_t count_chunks(const struct sm_desc *e)
@@ -112,7 +107,7 @@ static bool copies_long(const struct sm_bound *s)
 	const struct be_bind *b = &s->b;
 
 	for (uint32_t i = 0; i < b->nops; i++) {
-		bool last = b->ops[i].kind == BIN_OP_COPY && b->ops[i].len * b->layout->basic >= PULLED_STORED;
+		bool last = b->ops[i].kind == BIN_OP_COPY && b->ops[i].len * b->layout->basic >= SM_LONG;
 
 		for (uint32_t d = 0; d < b->dep_at[b->nops] && last; d++)
 			last = b->deps[d] != i;
@@ -127,7 +122,7 @@ static uint64_t tried_of(const struct sm_bound *s, const struct sm_desc *recv, c
 {
 	if (send->source == SM_HEAP)
 		return group_crowded(s->b.group) && !recv->two_way && !send->several ? TRIED_TURNS : 0;
-	return recv->bytes >= PULLED_STORED && copies_long(s) ? 0 : UINT64_MAX;
+	return recv->bytes >= SM_LONG && copies_long(s) ? 0 : UINT64_MAX;
 }
 
 /* Returns how a message travels that this rank can read. In slots the sender copies while this rank reads from the caches, an operand
@@ -147,8 +142,10 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
 }
 
 #define SLOTS_DEEP 16u
-#define COARSE_SLOTS 8u /* slots of chunks that are larger than SM_CHUNK */
-#define COARSE_MIN ((uint64_t)1 << 20) /* least bytes of a message that has such chunks */
+/* Chunks that are larger than SM_CHUNK: of messages of so many bytes on, number of slots, and scale of the largest */
+#define COARSE_MIN ((uint64_t)1 << 20)
+#define COARSE_SLOTS 8u
+#define COARSE_MOST 4u
 #define SLOTS_SHORT ((size_t)256 << 10) /* bytes of the ring of a short message */
 
 /* Returns the number of slots of a ring, if a message to this rank gets one. The deeper the ring, the less one end waits for the other,
@@ -160,25 +157,26 @@ static uint32_t slots_of(const struct sm_bound *s, const struct sm_desc *recv, u
 	const bool crowded = group_crowded(s->b.group), stays = crowded && bin_reduces(s->b.ops[recv->op].kind);
 	const size_t deep = crowded ? 0 : SLOTS_SHORT / sm_slot_bytes(recv->bytes, chunk_of(recv));
 	const size_t filled = 2 * (size_t)count_chunks(recv), n = filled > deep ? filled : deep;
+	const size_t deepest = chunk_of(recv) > SM_CHUNK ? COARSE_SLOTS : SLOTS_DEEP;
 	size_t most = stays ? SM_RING : SLOTS_ROOM / nlong / SM_CHUNK;
 
-	if (recv->coarse)
-		return COARSE_SLOTS;
-	most = most < SM_RING ? SM_RING : most > SLOTS_DEEP ? SLOTS_DEEP : most;
+	most = most < SM_RING ? SM_RING : most > deepest ? deepest : most;
 	return (uint32_t)(n < most ? n : most);
 }
 
-/* Returns sm_desc.coarse. Two ranks that send to each other both copy all the time, and wait less for each other with few large chunks, as
- * large as the room for rings allows. */
-static uint8_t coarse_of(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong)
+/* Returns sm_desc.scale of a message to this rank. If the two send to each other, or ranks take turns on a core, more chunks are only
+ * more turns. Two that send to each other both copy all the time, and wait less for each other with few large chunks, as large as the room
+ * for rings allows. */
+static uint8_t scale_of(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong)
 {
-	uint8_t coarse = 0;
+	const bool crowded = group_crowded(s->b.group);
+	uint8_t scale = sm_scale_of(recv->bytes, !crowded && !recv->two_way);
 
-	if (!recv->two_way || group_crowded(s->b.group) || bin_reduces(s->b.ops[recv->op].kind) || recv->bytes < COARSE_MIN)
-		return 0;
-	while (coarse < 2 && ((size_t)SM_CHUNK << (coarse + 1)) * COARSE_SLOTS * nlong <= SLOTS_ROOM)
-		coarse++;
-	return coarse;
+	if (!recv->two_way || crowded || bin_reduces(s->b.ops[recv->op].kind) || recv->bytes < COARSE_MIN)
+		return scale;
+	while (scale < COARSE_MOST && ((size_t)SM_CHUNK_MIN << (scale + 1)) * COARSE_SLOTS * nlong <= SLOTS_ROOM)
+		scale++;
+	return scale;
 }
 
 /* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. nlong, room: as in slots_of and
@@ -194,9 +192,7 @@ static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct s
 	else
 		recv->direct = sm_can_read(s, recv->peer);
 	recv->two_way = sends_long(s, recv);
-	/* If the two send to each other, or ranks take turns on a core, more chunks are only more turns. */
-	recv->fine = !group_crowded(s->b.group) && !recv->two_way;
-	recv->coarse = coarse_of(s, recv, nlong);
+	recv->scale = scale_of(s, recv, nlong);
 	m->slots = slots_of(s, recv, nlong);
 	if (send->multicast)
 		recv->mode = SM_STAGED_MULTICAST;

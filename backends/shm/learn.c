@@ -19,15 +19,13 @@
 #define PULLED (SM_TIMES + 1) /* epochs of a trial by pull */
 #define AGAIN ((uint64_t)29) /* more than a trial has, and prime: after a round number of starts a program often does something else */
 #define AGAIN_MOST (8 * AGAIN)
-/* Messages that take so long that little else counts, and of which there are few, are pulled in epoch 2 and staged in epoch 3. */
-#define LONG_TRIALS 3u
-#define LONG_BYTES ((uint64_t)8 << 20)
+#define LONG_TRIALS 3u /* epochs of a trial of a long message, which is pulled in the second and staged in the third */
 /* Thousandths, about a tenth of the time: one epoch of each says little, and both ends have to make progress for a ring. */
 #define LONG_GAIN 50
 
 static bool is_long_trial(const struct sm_msg *m)
 {
-	return m->bytes >= LONG_BYTES;
+	return m->bytes >= SM_LONG;
 }
 
 uint64_t sm_trial_epochs(const struct sm_msg *m)

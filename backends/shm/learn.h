@@ -11,6 +11,9 @@ struct sm_msg;
 
 #define SM_TIMES 3u /* epochs of a trial that count for each way: the median is taken */
 
+/* Least bytes of messages that take so long that little else counts, and of which there are few: a trial has one epoch of each way. */
+#define SM_LONG ((uint64_t)8 << 20)
+
 struct sm_learn {
 	uint64_t again; /* last epoch before the next trial; UINT64_MAX if the request has no such message */
 	bool on; /* true in the epochs of a trial */

@@ -134,6 +134,15 @@ static uint32_t add_shared(struct cells *at, uint64_t bytes)
 	return bytes <= SM_EAGER_MAX ? add_slot(at, bytes) : add_bytes(&at->words, sizeof(struct sm_multicast));
 }
 
+uint8_t sm_scale_of(uint64_t bytes, bool fine)
+{
+	uint8_t scale = 0;
+
+	while (SM_CHUNK_MIN << scale < SM_CHUNK && (!fine || (SM_CHUNK_MIN << scale) * SM_RING < bytes))
+		scale++;
+	return scale;
+}
+
 /* Gives a message its cell, and the one that it shares if it has none yet. */
 static void place_cells(const struct sm_bound *s, struct sm_desc *e, struct cells *cells)
 {
@@ -149,7 +158,7 @@ static void place_cells(const struct sm_bound *s, struct sm_desc *e, struct cell
 	s->msgs[e->op].cell = *shared;
 	if (e->bytes <= SM_EAGER_MAX)
 		return;
-	e->fine = !group_crowded(s->b.group);
+	e->scale = sm_scale_of(e->bytes, !group_crowded(s->b.group));
 	((struct sm_out *)sm_cell(s->head, e->cell))->multicast = *shared;
 }
 

@@ -279,6 +279,9 @@ size_t sm_lay_out(const struct be_bind *b, uint32_t ndescs, struct sm_shared *sh
 void sm_share(struct sm_bound *s, struct sm_shared *sh);
 /* Makes this rank's block, and its handle for the peers. */
 int sm_publish(struct sm_bound *s, struct be_handle *handle);
+/* Returns sm_desc.scale of a message whose chunks are of SM_CHUNK bytes, or fine: so small that the ring just holds them all, for the
+ * receiver to have the first soon. */
+uint8_t sm_scale_of(uint64_t bytes, bool fine);
 /* Compares two descriptors: their order in a block. */
 int sm_by_channel(const void *a, const void *b);
 

@@ -31,14 +31,6 @@ static __attribute__((noinline)) int start_fenced(struct sm_bound *s, unsigned w
 	return rc;
 }
 
-/* True if a brief start may leave the issue of an op to the first poll. */
-static bool is_long(const struct sm_bound *s, uint32_t op)
-{
-	const struct sm_msg *m = &s->msgs[op];
-
-	return sm_in_memory(s, op) ? m->leaves && m->bytes > SM_EAGER_MAX : !m->network && sm_is_long(s, op);
-}
-
 /* Finds out what the next starts have to do, when one has just issued the ready ops: to tell the peers the same. */
 static __attribute__((noinline)) void plan_starts(struct sm_bound *s)
 {
@@ -48,7 +40,7 @@ static __attribute__((noinline)) void plan_starts(struct sm_bound *s)
 		return;
 	s->begins = s->b.helped || s->fences || !n ? SM_ISSUES : SM_BRIEF;
 	for (uint32_t i = 0; i < n && s->begins == SM_BRIEF; i++)
-		if (!is_long(s, roots[i]))
+		if (s->msgs[roots[i]].network || !sm_is_long(s, roots[i]))
 			s->begins = SM_ISSUES;
 	s->nnotices = 0;
 	for (uint32_t i = 0; i < n && s->begins == SM_BRIEF; i++) {
@@ -116,7 +108,7 @@ static inline int start_briefly(struct sm_bound *s)
 	return 0;
 }
 
-static inline int start_at_length(struct sm_bound *s, uint64_t epoch, unsigned who)
+static inline int start_issuing(struct sm_bound *s, uint64_t epoch, unsigned who)
 {
 	s->sh->epoch = epoch;
 	sm_set_epoch(s, epoch);
@@ -131,7 +123,7 @@ static __attribute__((noinline)) int start_and_plan(struct sm_bound *s, uint64_t
 	int rc;
 
 	s->begins = SM_PLANS;
-	rc = start_at_length(s, epoch, who);
+	rc = start_issuing(s, epoch, who);
 	plan_starts(s);
 	return rc;
 }
@@ -148,5 +140,5 @@ int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct sm_bound *s = (struct sm_bound *)bound;
 
-	return __builtin_expect(s->begins == SM_ISSUES, 1) ? start_at_length(s, epoch, who) : start_long(s, epoch, who);
+	return __builtin_expect(s->begins == SM_ISSUES, 1) ? start_issuing(s, epoch, who) : start_long(s, epoch, who);
 }

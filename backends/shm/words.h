@@ -37,10 +37,8 @@ struct sm_desc {
 	/* Of a recv, once its rank has chosen: */
 	uint8_t mode; /* enum sm_mode */
 	bool direct : 1; /* true if the sender's private memory can be read */
-	/* Of a recv, but of a staged multicast's send: true if it goes in so small chunks that the ring just holds it, for the receiver
-	 * to have the first soon */
-	bool fine : 1;
-	uint8_t coarse : 2; /* of a recv: binary logarithm of the factor by which its chunks are larger than SM_CHUNK */
+	/* Of a recv, but of a staged multicast's send: its chunks are of SM_CHUNK_MIN << scale bytes */
+	uint8_t scale : 4;
 	bool two_way : 1; /* of a recv: true if its rank sends long messages to the peer meanwhile */
 	bool multicast : 1; /* of a send: true if it shares its slots with others */
 	bool several : 1; /* of a send: true if its rank sends several long messages */
