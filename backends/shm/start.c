@@ -74,37 +74,16 @@ static inline void give_notice(const struct sm_notice *n, uint64_t epoch)
 		sm_announce(n->words, &n->at, epoch);
 }
 
-/* True if threads sleep on one of a rank's bells, or are about to. */
-static inline bool sleeps_on(const struct be_bells *bells)
-{
-	const struct be_bell *core = bells->at[1] ? bells->at[1] : bells->at[0];
-
-	return atomic_load_explicit(&bells->at[0]->sleepers, memory_order_relaxed) |
-	       atomic_load_explicit(&core->sleepers, memory_order_relaxed);
-}
-
-static __attribute__((noinline, cold)) void ring_noticed(const struct sm_bound *s)
-{
-	for (uint32_t i = 0; i < s->nnotices; i++)
-		be_ring_if(&s->notices[i].bells, false);
-}
-
 /* Starts the epoch after the last one. */
 static inline int start_briefly(struct sm_bound *s)
 {
-	const struct sm_notice *end = s->notices + s->nnotices;
-	bool sleeps = false;
-
 	sm_next_epoch(s);
 	say_started(s);
-	for (const struct sm_notice *n = s->notices; n < end; n++) {
+	for (const struct sm_notice *n = s->notices, *end = n + s->nnotices; n < end; n++) {
 		give_notice(n, s->epoch);
-		atomic_signal_fence(memory_order_seq_cst); /* as in say_started */
-		sleeps |= sleeps_on(&n->bells);
+		be_ring_if(&n->bells, false);
 	}
 	dispatch_start_later(&s->dispatcher);
-	if (__builtin_expect(sleeps, 0))
-		ring_noticed(s);
 	return 0;
 }
 
