@@ -17,7 +17,7 @@
 #include "util/clock.h"
 
 #define PULLED (SM_TIMES + 1) /* epochs of a trial by pull */
-#define AGAIN ((uint64_t)29) /* more than a trial has, and prime: after a round number of starts a program often does something else */
+#define AGAIN ((uint64_t)31) /* more than a trial has, and prime: after a round number of starts a program often does something else */
 #define AGAIN_MOST (8 * AGAIN)
 #define LONG_TRIALS 3u /* epochs of a trial of a long message, which is pulled in the second and staged in the third */
 /* Thousandths, about a tenth of the time: one epoch of each says little, and both ends have to make progress for a ring. */

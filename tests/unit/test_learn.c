@@ -59,17 +59,17 @@ static void check_trial(struct ends *x, uint64_t before, uint64_t until, const u
 		CU_ASSERT_EQUAL(start(x, e, took), choice);
 }
 
-/* There is a trial after twice as many epochs as before the last one, and at last every 232. */
+/* There is a trial after twice as many epochs as before the last one, and at last every 248. */
 static void again(void)
 {
-	static const uint64_t at[] = { 0, 29, 58, 116, 232, 464, 696, 928 };
+	static const uint64_t at[] = { 0, 31, 62, 124, 248, 496, 744, 992 };
 	struct ends *x = new_ends(1 << 20);
 
 	for (unsigned i = 0; i + 1 < sizeof at / sizeof *at; i++)
 		check_trial(x, at[i], at[i + 1], i % 2 ? pull_wins : ring_wins, i % 2 ? SM_PULL : SM_STAGED);
 	free(x);
 	x = new_ends((8 << 20) - 8); /* not long yet */
-	check_trial(x, 0, 29, ring_wins, SM_STAGED);
+	check_trial(x, 0, 31, ring_wins, SM_STAGED);
 	free(x);
 }
 
@@ -79,11 +79,11 @@ static void doubts(void)
 	static const uint64_t little[2] = { 21, 20 }, none[2] = { 0, 0 };
 	struct ends *x = new_ends(1 << 20);
 
-	check_trial(x, 0, 29, ring_wins, SM_STAGED);
-	check_trial(x, 29, 58, little, SM_STAGED);
-	check_trial(x, 58, 116, none, SM_STAGED);
-	check_trial(x, 116, 232, little, SM_STAGED);
-	check_trial(x, 232, 464, little, SM_PULL);
+	check_trial(x, 0, 31, ring_wins, SM_STAGED);
+	check_trial(x, 31, 62, little, SM_STAGED);
+	check_trial(x, 62, 124, none, SM_STAGED);
+	check_trial(x, 124, 248, little, SM_STAGED);
+	check_trial(x, 248, 496, little, SM_PULL);
 	free(x);
 }
 
@@ -93,10 +93,10 @@ static void long_ones(void)
 	static const uint64_t near[2] = { 19, 20 }, tenth[2] = { 17, 20 };
 	struct ends *x = new_ends(8 << 20);
 
-	for (uint64_t e = 1; e <= 29; e++)
+	for (uint64_t e = 1; e <= 31; e++)
 		CU_ASSERT_EQUAL(start(x, e, near), e == 3 ? SM_STAGED : SM_PULL);
-	for (uint64_t e = 30; e <= 58; e++)
-		CU_ASSERT_EQUAL(start(x, e, tenth), e == 32 || e > 33 ? SM_STAGED : SM_PULL);
+	for (uint64_t e = 32; e <= 62; e++)
+		CU_ASSERT_EQUAL(start(x, e, tenth), e == 34 || e > 35 ? SM_STAGED : SM_PULL);
 	free(x);
 }
 
@@ -110,7 +110,7 @@ static void deep_ring(void)
 		x->msg[i].chunks = 3;
 	}
 	CU_ASSERT_EQUAL(sm_trial_epochs(&x->msg[SEND]), EACH + 6 + SM_TIMES);
-	for (uint64_t e = 1; e <= 29; e++)
+	for (uint64_t e = 1; e <= 31; e++)
 		CU_ASSERT_EQUAL(start(x, e, pull_wins), e > EACH && e <= EACH + 6 + SM_TIMES ? SM_STAGED : SM_PULL);
 	free(x);
 }
@@ -123,7 +123,7 @@ static void settles(void)
 	x->at[SEND].learn.epochs = sm_trial_epochs(&x->msg[SEND]);
 	for (uint64_t e = 1; e <= 60; e++) {
 		start(x, e, pull_wins);
-		CU_ASSERT_EQUAL(sm_ways_settled(&x->at[SEND]), (e - 1) % 29 > 2 * EACH);
+		CU_ASSERT_EQUAL(sm_ways_settled(&x->at[SEND]), (e - 1) % 31 > 2 * EACH);
 	}
 	free(x);
 }

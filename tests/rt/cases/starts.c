@@ -107,7 +107,7 @@ static int ring_of(struct member *m, MPIX_Sched s, size_t bytes, int epochs)
 	return 0;
 }
 
-/* Two ranks send messages from 1 MiB on to each other in larger chunks. */
+/* Rings have 1 MiB at most. */
 static int settled(struct member *m)
 {
 	MPIX_Sched s = case_load(m, team_ring);
