@@ -18,7 +18,7 @@
  *            are only stored it writes by process_vm_writev, too. The receiver invites it: to copy once the recv is issued, to
  *            reduce once it begins itself.
  *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's bytes, and
- *            where two copies take less time than one (choose_mode).
+ *            where two copies take less time than one (choose_mode). The sender stores it past the caches if that is faster by far.
  *   learned  Pull or staged: both are tried in the first epochs, and again later, and the receiver then chooses the faster one.
  *   multicast, eager or staged: sends of the same bytes to several ranks share slots, which are in the sender's block or heap. The
  *            sender copies once, when all receivers have made room. A ring that is shared holds the whole message, so that no
@@ -115,6 +115,7 @@ struct sm_msg {
 	char *at; /* address in this process of the peer's bytes at `seen`; NULL if out of reach */
 	int pid; /* process ID of the peer */
 	int gain; /* learned, recv: thousandths by which the trials so far are for the ring, see sm_choose */
+	struct sm_fill fill; /* staged, send */
 };
 
 /* How a start begins an epoch (start.c): it issues the ready ops; or it does that, and then finds out whether the next one may be brief;

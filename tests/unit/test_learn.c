@@ -128,12 +128,45 @@ static void settles(void)
 	free(x);
 }
 
+/* A trial of fills. took: the time of each way, ns. Returns true if the chunks after it go past the caches. */
+static bool fill(struct sm_fill *f, uint64_t trial, uint64_t caches, uint64_t past)
+{
+	const uint64_t n = trial * SM_FILLS + SM_FILL_TRIAL;
+
+	for (uint64_t i = n - SM_FILL_TRIAL; i < n + SM_FILLS - SM_FILL_TRIAL; i++)
+		CU_ASSERT_EQUAL(sm_tries_fill(i), i == n || i == n + 1);
+	sm_note_fill(f, n, caches, 4096);
+	sm_note_fill(f, n + 1, past, 4096);
+	CU_ASSERT(!sm_fills_past(f, n) && sm_fills_past(f, n + 1));
+	CU_ASSERT_EQUAL(sm_fills_past(f, n + 2), f->past);
+	return f->past;
+}
+
+/* Chunks are stored past the caches if that is many times as fast: as the first trials say, and then as two in a row say. */
+static void fills(void)
+{
+	struct sm_fill f = { 0 };
+
+	CU_ASSERT(!fill(&f, 0, 200, 100));
+	CU_ASSERT(fill(&f, 1, 1000, 100));
+	CU_ASSERT(fill(&f, 2, 100, 100));
+	CU_ASSERT(fill(&f, 3, 1000, 100));
+	CU_ASSERT(fill(&f, 4, 100, 100));
+	CU_ASSERT(!fill(&f, 5, 100, 100));
+	CU_ASSERT(!fill(&f, 6, 1000, 100));
+	CU_ASSERT(fill(&f, 7, 1000, 100));
+	f = (struct sm_fill){ 0 };
+	sm_note_fill(&f, 3 * SM_FILLS + SM_FILL_TRIAL + 1, 100, 4096); /* another process has stored the other chunk */
+	CU_ASSERT(!f.past);
+}
+
 static const struct unit_test tests[] = {
 	{ "deep_ring", deep_ring },
 	{ "again", again },
 	{ "doubts", doubts },
 	{ "long_ones", long_ones },
 	{ "settles", settles },
+	{ "fills", fills },
 	{ NULL, NULL },
 };
 
