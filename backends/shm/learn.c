@@ -33,8 +33,8 @@ void sm_note_fill(struct sm_fill *f, uint64_t n, uint64_t ns, size_t bytes)
 		return;
 	}
 	/* A near core costs stores up to twice as long as memory does, and yet the bytes are better in the caches, where the receiver gets
-	 * them sooner. A core that is far away costs them 2.5 to 13 times as long (an EPYC). */
-	past = 2 * (uint64_t)f->took > 5 * (uint64_t)took;
+	 * them sooner. A core that is far away costs them 2.5 to 13 times as long (an EPYC), but less if earlier ones went past the caches. */
+	past = 2 * (uint64_t)f->took > (f->past ? 3 : 5) * (uint64_t)took;
 	/* one of two times may be that of a disturbance; in the first trials slots may be new, so either of them decides */
 	if (f->doubts || n < 2 * SM_FILLS)
 		f->past = past;
