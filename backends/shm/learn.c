@@ -3,9 +3,9 @@
  *
  * In a trial the message is first pulled for some epochs and then staged for some, and each rank measures how long it takes to
  * complete an epoch, from when all ranks that it exchanges such messages with have started. The last SM_TIMES epochs of each way
- * count. Before these each slot of the ring is used once, because a ring is fast only if it is in the caches. A message is as slow as
- * the slower of its ends, so the sender tells the receiver what it has measured. Messages of two ranks to each other thus go the same
- * way.
+ * count. Before these each slot of the ring is used once, because a ring is fast only if it is in the caches, and in one epoch the
+ * sender tries how chunks are stored. A message is as slow as the slower of its ends, so the sender tells the receiver what it has
+ * measured. Messages of two ranks to each other thus go the same way.
  *
  * The epoch after those is by pull. When its bytes are announced, the receiver publishes its choice, and the sender sees that
  * because the send completes only when the receiver says so.
@@ -17,29 +17,11 @@
 #include "util/clock.h"
 
 #define PULLED (SM_TIMES + 1) /* epochs of a trial by pull */
-#define AGAIN ((uint64_t)31) /* more than a trial has, and prime: after a round number of starts a program often does something else */
+#define AGAIN ((uint64_t)37) /* more than a trial has, and prime: after a round number of starts a program often does something else */
 #define AGAIN_MOST (8 * AGAIN)
 #define LONG_TRIALS 3u /* epochs of a trial of a long message, which is pulled in the second and staged in the third */
 /* Thousandths, about a tenth of the time: one epoch of each says little, and both ends have to make progress for a ring. */
 #define LONG_GAIN 50
-
-void sm_note_fill(struct sm_fill *f, uint64_t n, uint64_t ns, size_t bytes)
-{
-	const uint32_t took = (uint32_t)(1024 * ns / bytes);
-	bool past;
-
-	if (!sm_fills_past(f, n)) {
-		f->took = took;
-		return;
-	}
-	/* A near core costs stores up to twice as long as memory does, and yet the bytes are better in the caches, where the receiver gets
-	 * them sooner. A core that is far away costs them 2.5 to 13 times as long (an EPYC), but less if earlier ones went past the caches. */
-	past = 2 * (uint64_t)f->took > (f->past ? 3 : 5) * (uint64_t)took;
-	/* one of two times may be that of a disturbance; in the first trials slots may be new, so either of them decides */
-	if (f->doubts || n < 2 * SM_FILLS)
-		f->past = past;
-	f->doubts = past != f->past;
-}
 
 static bool is_long_trial(const struct sm_msg *m)
 {
@@ -48,13 +30,45 @@ static bool is_long_trial(const struct sm_msg *m)
 
 uint64_t sm_trial_epochs(const struct sm_msg *m)
 {
-	return is_long_trial(m) ? LONG_TRIALS : PULLED + (m->slots + m->chunks - 1) / m->chunks + SM_TIMES;
+	return is_long_trial(m) ? LONG_TRIALS : PULLED + (m->slots + m->chunks - 1) / m->chunks + 1 + SM_TIMES;
 }
 
 /* Returns the number of this epoch, counted from the begin of the latest trial. */
 static inline uint64_t since_trial(const struct sm_bound *s)
 {
 	return s->epoch - s->learn.before;
+}
+
+/* True if the slots of the ring have all been used once in this trial, and the epochs of slots that count begin next. */
+static bool tries_fill(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return m->mode == SM_LEARNED && !is_long_trial(m) && since_trial(s) == sm_trial_epochs(m) - SM_TIMES;
+}
+
+enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n)
+{
+	const uint64_t at = tries_fill(s, m) ? m->now->moved : (n + SM_FILLS / 2) % SM_FILLS;
+
+	return at == 0 ? SM_FILL_CACHES : at == 1 ? SM_FILL_PAST : SM_FILL_AS_CHOSEN;
+}
+
+void sm_note_fill(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t ns, size_t bytes)
+{
+	const uint64_t took = 1024 * ns / bytes;
+	struct sm_fill *f = &m->fill;
+	bool past;
+
+	if (sm_fill_way(s, m, n) == SM_FILL_CACHES) {
+		f->took = (uint32_t)took;
+		return;
+	}
+	/* A near core costs stores up to twice as long as memory does, and yet the bytes are better in the caches, where the receiver gets
+	 * them sooner. A core that is far away costs them 2.5 to 13 times as long (an EPYC), but less if earlier ones went past the caches. */
+	past = 2 * (uint64_t)f->took > (f->past ? 3 : 5) * took;
+	/* One of two times may be that of a disturbance. But slots that are new say nothing, and a trial of the message cannot wait. */
+	if (f->doubts || n < 2 * SM_FILLS || tries_fill(s, m))
+		f->past = past;
+	f->doubts = past != f->past;
 }
 
 void sm_begin_trial(struct sm_bound *s)

@@ -15,17 +15,18 @@ struct sm_msg;
 /* Least bytes of messages that take so long that little else counts, and of which there are few: a trial has one epoch of each way. */
 #define SM_LONG ((uint64_t)8 << 20)
 
-/* Of SM_FILLS chunks in a row number SM_FILL_TRIAL is stored into its slot through the caches and the next one past them, to see which
- * takes longer. */
-#define SM_FILLS 128u
-#define SM_FILL_TRIAL 64u
+/* How a chunk of a staged message is stored: as trials say; or in a trial, whose first chunk goes through the caches and whose second past
+ * them. */
+enum sm_fill_way { SM_FILL_AS_CHOSEN, SM_FILL_CACHES, SM_FILL_PAST };
 
-/* How the chunks of a staged message are stored. */
+/* What trials of chunks say. */
 struct sm_fill {
-	bool past; /* true: past the caches */
+	bool past; /* true: chunks are stored past the caches */
 	bool doubts; /* true if the last trial was for the other way */
 	uint32_t took; /* through the caches, in the trial under way, ns for a KiB */
 };
+
+#define SM_FILLS 128u /* chunks from a trial to the next one */
 
 struct sm_learn {
 	uint64_t again; /* last epoch before the next trial; UINT64_MAX if the request has no such message */
@@ -37,18 +38,10 @@ struct sm_learn {
 	uint64_t brief[2]; /* those of the epochs that count for long messages, ns */
 };
 
-/* True if chunk number n is one of a trial. */
-static inline bool sm_tries_fill(uint64_t n)
-{
-	return n % SM_FILLS - SM_FILL_TRIAL < 2;
-}
-/* True if chunk number n is to be stored past the caches. */
-static inline bool sm_fills_past(const struct sm_fill *f, uint64_t n)
-{
-	return sm_tries_fill(n) ? n % SM_FILLS != SM_FILL_TRIAL : f->past;
-}
-/* Notes how long it took, in ns, to store chunk number n, one of a trial, which has so many bytes. */
-void sm_note_fill(struct sm_fill *f, uint64_t n, uint64_t ns, size_t bytes);
+/* Returns how this rank stores chunk number n of all epochs. */
+enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n);
+/* Notes that a chunk of a trial, of so many bytes, took so many ns. */
+void sm_note_fill(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t ns, size_t bytes);
 /* Returns how many epochs a trial of the message has, whose ring is known. The same for both ends. */
 uint64_t sm_trial_epochs(const struct sm_msg *m);
 /* Begins a trial with the epoch under way. */

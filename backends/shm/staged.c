@@ -8,19 +8,20 @@
 /* Stores chunk number n of all epochs, whose bytes begin at offset `skip`, into its slot. */
 static void fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t skip, size_t bytes)
 {
+	const enum sm_fill_way way = sm_fill_way(s, m, n);
 	char *slot = m->ring + n % m->slots * sm_slot_bytes(m->bytes, m->chunk);
 	uint64_t since;
 
 	if (!m->mine) {
 		sm_pack(s, m, skip, bytes, slot);
-	} else if (sm_tries_fill(n)) {
+	} else if (way == SM_FILL_AS_CHOSEN) {
+		copy_long(slot, m->mine + skip, bytes, m->fill.past);
+	} else {
 		atomic_thread_fence(memory_order_seq_cst); /* earlier stores and these have left the core */
 		since = clock_now_ns();
-		copy_long(slot, m->mine + skip, bytes, sm_fills_past(&m->fill, n));
+		copy_long(slot, m->mine + skip, bytes, way == SM_FILL_PAST);
 		atomic_thread_fence(memory_order_seq_cst);
-		sm_note_fill(&m->fill, n, clock_now_ns() - since, bytes);
-	} else {
-		copy_long(slot, m->mine + skip, bytes, m->fill.past);
+		sm_note_fill(s, m, n, clock_now_ns() - since, bytes);
 	}
 }
 

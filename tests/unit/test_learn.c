@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EACH (SM_TIMES + 1) /* epochs of a trial in which a message goes one way; in one more the receiver chooses */
+/* Epochs of a trial in which a message is pulled; in one more it is staged, if the ring has one slot, and then the receiver chooses. */
+#define EACH (SM_TIMES + 1)
 
 /* Both ends of a message, each in a request of its own. */
 struct ends {
@@ -53,23 +54,23 @@ static const uint64_t ring_wins[2] = { 10, 20 }, pull_wins[2] = { 20, 10 };
 /* The ways of a trial that begins after `before` epochs, and then that of its choice up to epoch `until`. */
 static void check_trial(struct ends *x, uint64_t before, uint64_t until, const uint64_t took[2], enum sm_mode choice)
 {
-	for (uint64_t n = 1; n <= 2 * EACH + 1; n++)
-		CU_ASSERT_EQUAL(start(x, before + n, took), n > EACH && n <= 2 * EACH ? SM_STAGED : SM_PULL);
-	for (uint64_t e = before + 2 * EACH + 2; e <= until; e++)
+	for (uint64_t n = 1; n <= 2 * EACH + 2; n++)
+		CU_ASSERT_EQUAL(start(x, before + n, took), n > EACH && n <= 2 * EACH + 1 ? SM_STAGED : SM_PULL);
+	for (uint64_t e = before + 2 * EACH + 3; e <= until; e++)
 		CU_ASSERT_EQUAL(start(x, e, took), choice);
 }
 
-/* There is a trial after twice as many epochs as before the last one, and at last every 248. */
+/* There is a trial after twice as many epochs as before the last one, and at last every 296. */
 static void again(void)
 {
-	static const uint64_t at[] = { 0, 31, 62, 124, 248, 496, 744, 992 };
+	static const uint64_t at[] = { 0, 37, 74, 148, 296, 592, 888, 1184 };
 	struct ends *x = new_ends(1 << 20);
 
 	for (unsigned i = 0; i + 1 < sizeof at / sizeof *at; i++)
 		check_trial(x, at[i], at[i + 1], i % 2 ? pull_wins : ring_wins, i % 2 ? SM_PULL : SM_STAGED);
 	free(x);
 	x = new_ends((8 << 20) - 8); /* not long yet */
-	check_trial(x, 0, 31, ring_wins, SM_STAGED);
+	check_trial(x, 0, 37, ring_wins, SM_STAGED);
 	free(x);
 }
 
@@ -79,11 +80,11 @@ static void doubts(void)
 	static const uint64_t little[2] = { 21, 20 }, none[2] = { 0, 0 };
 	struct ends *x = new_ends(1 << 20);
 
-	check_trial(x, 0, 31, ring_wins, SM_STAGED);
-	check_trial(x, 31, 62, little, SM_STAGED);
-	check_trial(x, 62, 124, none, SM_STAGED);
-	check_trial(x, 124, 248, little, SM_STAGED);
-	check_trial(x, 248, 496, little, SM_PULL);
+	check_trial(x, 0, 37, ring_wins, SM_STAGED);
+	check_trial(x, 37, 74, little, SM_STAGED);
+	check_trial(x, 74, 148, none, SM_STAGED);
+	check_trial(x, 148, 296, little, SM_STAGED);
+	check_trial(x, 296, 592, little, SM_PULL);
 	free(x);
 }
 
@@ -93,10 +94,10 @@ static void long_ones(void)
 	static const uint64_t near[2] = { 19, 20 }, tenth[2] = { 17, 20 };
 	struct ends *x = new_ends(8 << 20);
 
-	for (uint64_t e = 1; e <= 31; e++)
+	for (uint64_t e = 1; e <= 37; e++)
 		CU_ASSERT_EQUAL(start(x, e, near), e == 3 ? SM_STAGED : SM_PULL);
-	for (uint64_t e = 32; e <= 62; e++)
-		CU_ASSERT_EQUAL(start(x, e, tenth), e == 34 || e > 35 ? SM_STAGED : SM_PULL);
+	for (uint64_t e = 38; e <= 74; e++)
+		CU_ASSERT_EQUAL(start(x, e, tenth), e == 40 || e > 41 ? SM_STAGED : SM_PULL);
 	free(x);
 }
 
@@ -109,9 +110,9 @@ static void deep_ring(void)
 		x->msg[i].slots = 16;
 		x->msg[i].chunks = 3;
 	}
-	CU_ASSERT_EQUAL(sm_trial_epochs(&x->msg[SEND]), EACH + 6 + SM_TIMES);
-	for (uint64_t e = 1; e <= 31; e++)
-		CU_ASSERT_EQUAL(start(x, e, pull_wins), e > EACH && e <= EACH + 6 + SM_TIMES ? SM_STAGED : SM_PULL);
+	CU_ASSERT_EQUAL(sm_trial_epochs(&x->msg[SEND]), EACH + 6 + EACH);
+	for (uint64_t e = 1; e <= 37; e++)
+		CU_ASSERT_EQUAL(start(x, e, pull_wins), e > EACH && e <= EACH + 6 + EACH ? SM_STAGED : SM_PULL);
 	free(x);
 }
 
@@ -123,41 +124,67 @@ static void settles(void)
 	x->at[SEND].learn.epochs = sm_trial_epochs(&x->msg[SEND]);
 	for (uint64_t e = 1; e <= 60; e++) {
 		start(x, e, pull_wins);
-		CU_ASSERT_EQUAL(sm_ways_settled(&x->at[SEND]), (e - 1) % 31 > 2 * EACH);
+		CU_ASSERT_EQUAL(sm_ways_settled(&x->at[SEND]), (e - 1) % 37 > 2 * EACH + 1);
 	}
 	free(x);
 }
 
-/* A trial of fills. took: the time of each way, ns. Returns true if the chunks after it go past the caches. */
-static bool fill(struct sm_fill *f, uint64_t trial, uint64_t caches, uint64_t past)
+/* A trial of chunks. caches, past: the time of each way, ns. Returns true if the chunks after it go past the caches. */
+static bool fill(struct ends *x, uint64_t trial, uint64_t caches, uint64_t past)
 {
-	const uint64_t n = trial * SM_FILLS + SM_FILL_TRIAL;
+	struct sm_msg *m = &x->msg[SEND];
+	uint64_t n = trial * SM_FILLS;
 
-	for (uint64_t i = n - SM_FILL_TRIAL; i < n + SM_FILLS - SM_FILL_TRIAL; i++)
-		CU_ASSERT_EQUAL(sm_tries_fill(i), i == n || i == n + 1);
-	sm_note_fill(f, n, caches, 4096);
-	sm_note_fill(f, n + 1, past, 4096);
-	CU_ASSERT(!sm_fills_past(f, n) && sm_fills_past(f, n + 1));
-	CU_ASSERT_EQUAL(sm_fills_past(f, n + 2), f->past);
-	return f->past;
+	while (sm_fill_way(&x->at[SEND], m, n) == SM_FILL_AS_CHOSEN)
+		n++;
+	CU_ASSERT(n < (trial + 1) * SM_FILLS);
+	CU_ASSERT_EQUAL(sm_fill_way(&x->at[SEND], m, n), SM_FILL_CACHES);
+	sm_note_fill(&x->at[SEND], m, n, caches, 4096);
+	CU_ASSERT_EQUAL(sm_fill_way(&x->at[SEND], m, n + 1), SM_FILL_PAST);
+	sm_note_fill(&x->at[SEND], m, n + 1, past, 4096);
+	CU_ASSERT_EQUAL(sm_fill_way(&x->at[SEND], m, n + 2), SM_FILL_AS_CHOSEN);
+	return m->fill.past;
 }
 
 /* Chunks are stored past the caches if that is many times as fast: as the first trials say, and then as two in a row say. */
 static void fills(void)
 {
-	struct sm_fill f = { 0 };
+	struct ends *x = new_ends(1 << 20);
 
-	CU_ASSERT(!fill(&f, 0, 200, 100));
-	CU_ASSERT(fill(&f, 1, 1000, 100));
-	CU_ASSERT(fill(&f, 2, 100, 100));
-	CU_ASSERT(fill(&f, 3, 200, 100)); /* as much as keeps them there, not as much as gets them there */
-	CU_ASSERT(fill(&f, 4, 100, 100));
-	CU_ASSERT(!fill(&f, 5, 100, 100));
-	CU_ASSERT(!fill(&f, 6, 1000, 100));
-	CU_ASSERT(fill(&f, 7, 1000, 100));
-	f = (struct sm_fill){ 0 };
-	sm_note_fill(&f, 3 * SM_FILLS + SM_FILL_TRIAL + 1, 100, 4096); /* another process has stored the other chunk */
-	CU_ASSERT(!f.past);
+	x->msg[SEND].mode = SM_STAGED;
+	CU_ASSERT(!fill(x, 0, 200, 100));
+	CU_ASSERT(fill(x, 1, 1000, 100));
+	CU_ASSERT(fill(x, 2, 100, 100));
+	CU_ASSERT(fill(x, 3, 200, 100)); /* as much as keeps them there, not as much as gets them there */
+	CU_ASSERT(fill(x, 4, 100, 100));
+	CU_ASSERT(!fill(x, 5, 100, 100));
+	CU_ASSERT(!fill(x, 6, 1000, 100));
+	CU_ASSERT(fill(x, 7, 1000, 100));
+	free(x);
+}
+
+/* In the epoch before those of slots that count, the first two chunks are tried, and decide. */
+static void fills_of_trial(void)
+{
+	struct ends *x = new_ends(1 << 16);
+	struct sm_moved moved = { 0 };
+	struct sm_msg *m = &x->msg[SEND];
+
+	m->slots = 16;
+	m->chunks = 4;
+	m->now = &moved;
+	for (x->at[SEND].epoch = 1; x->at[SEND].epoch <= 37; x->at[SEND].epoch++)
+		for (moved.moved = 0; moved.moved < m->chunks; moved.moved++)
+			CU_ASSERT_EQUAL(sm_fill_way(&x->at[SEND], m, 1000),
+					x->at[SEND].epoch == EACH + 5 && moved.moved < 2 ? SM_FILL_CACHES + moved.moved :
+											   SM_FILL_AS_CHOSEN);
+	x->at[SEND].epoch = EACH + 5;
+	moved.moved = 0;
+	sm_note_fill(&x->at[SEND], m, 1000, 1000, 4096);
+	moved.moved = 1;
+	sm_note_fill(&x->at[SEND], m, 1001, 100, 4096);
+	CU_ASSERT(m->fill.past);
+	free(x);
 }
 
 static const struct unit_test tests[] = {
@@ -167,6 +194,7 @@ static const struct unit_test tests[] = {
 	{ "long_ones", long_ones },
 	{ "settles", settles },
 	{ "fills", fills },
+	{ "fills_of_trial", fills_of_trial },
 	{ NULL, NULL },
 };
 
