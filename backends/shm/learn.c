@@ -64,9 +64,9 @@ void sm_note_fill(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64
 	}
 	/* A near core costs stores up to twice as long as memory does, and yet the bytes are better in the caches, where the receiver gets
 	 * them sooner. A core that is far away costs them 2.5 to 13 times as long (an EPYC), but less if earlier ones went past the caches. */
-	past = 2 * (uint64_t)f->took > (f->past ? 3 : 5) * took;
+	past = f->past ? f->took > took : 2 * (uint64_t)f->took > 5 * took;
 	/* One of two times may be that of a disturbance. But slots that are new say nothing, and a trial of the message cannot wait. */
-	if (f->doubts || n < 2 * SM_FILLS || tries_fill(s, m))
+	if (f->doubts || (past && (n < 2 * SM_FILLS || tries_fill(s, m))))
 		f->past = past;
 	f->doubts = past != f->past;
 }

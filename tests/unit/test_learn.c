@@ -152,14 +152,16 @@ static void fills(void)
 	struct ends *x = new_ends(1 << 20);
 
 	x->msg[SEND].mode = SM_STAGED;
-	CU_ASSERT(!fill(x, 0, 200, 100));
-	CU_ASSERT(fill(x, 1, 1000, 100));
-	CU_ASSERT(fill(x, 2, 100, 100));
-	CU_ASSERT(fill(x, 3, 200, 100)); /* as much as keeps them there, not as much as gets them there */
-	CU_ASSERT(fill(x, 4, 100, 100));
-	CU_ASSERT(!fill(x, 5, 100, 100));
-	CU_ASSERT(!fill(x, 6, 1000, 100));
-	CU_ASSERT(fill(x, 7, 1000, 100));
+	CU_ASSERT(!fill(x, 0, 2000, 1000));
+	CU_ASSERT(fill(x, 1, 10000, 1000));
+	CU_ASSERT(fill(x, 2, 1000, 1010));
+	CU_ASSERT(fill(x, 3, 1010, 1000)); /* enough to keep them there, not to get them there */
+	CU_ASSERT(fill(x, 4, 1000, 1010));
+	CU_ASSERT(!fill(x, 5, 1000, 1010));
+	CU_ASSERT(!fill(x, 6, 10000, 1000));
+	CU_ASSERT(!fill(x, 7, 1010, 1000));
+	CU_ASSERT(!fill(x, 8, 10000, 1000));
+	CU_ASSERT(fill(x, 9, 10000, 1000));
 	free(x);
 }
 
