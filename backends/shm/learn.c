@@ -47,7 +47,7 @@ static bool tries_fill(const struct sm_bound *s, const struct sm_msg *m)
 
 enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n)
 {
-	const uint64_t at = tries_fill(s, m) ? m->now->moved : (n + SM_FILLS / 2) % SM_FILLS;
+	const uint64_t at = tries_fill(s, m) ? m->now->moved : (n - SM_FILL_FIRST) % SM_FILLS;
 
 	return at == 0 ? SM_FILL_CACHES : at == 1 ? SM_FILL_PAST : SM_FILL_AS_CHOSEN;
 }

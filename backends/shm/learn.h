@@ -27,6 +27,7 @@ struct sm_fill {
 };
 
 #define SM_FILLS 128u /* chunks from a trial to the next one */
+#define SM_FILL_FIRST 40u /* number of the first one that is tried: a ring of long chunks has been used once by then */
 
 struct sm_learn {
 	uint64_t again; /* last epoch before the next trial; UINT64_MAX if the request has no such message */
