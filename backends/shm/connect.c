@@ -143,7 +143,7 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
 
 #define RING_SLOTS 16u
 /* A ring of as many bytes as the cache next to a core. What the receiver has not read yet, and what the sender is to store, then are in
- * the cache behind it: a CPU may take long to get lines that another core has just stored. On an EPYC of 2022 (1 MiB) a message of 64 KiB
+ * the cache behind it: a CPU may take long to get lines that another core has just stored. On an EPYC (1 MiB) a message of 64 KiB
  * takes 0.6 to 0.8 of the time so, one of 1 MiB 0.5 to 1.0; shorter ones than SM_CHUNK_MIN gain nothing. */
 #define RING_BYTES ((size_t)1 << 20)
 
