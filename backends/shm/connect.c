@@ -141,7 +141,7 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
 	return sure ? SM_STAGED : SM_LEARNED;
 }
 
-#define RING_SLOTS 16u
+#define RING_SLOTS 16u /* of short messages, and where ranks take turns on a core */
 /* A ring of as many bytes as the cache next to a core. What the receiver has not read yet, and what the sender is to store, then are in
  * the cache behind it: a CPU may take long to get lines that another core has just stored. On an EPYC (1 MiB) a message of 64 KiB
  * takes 0.6 to 0.8 of the time so, one of 1 MiB 0.5 to 1.0; shorter ones than SM_CHUNK_MIN gain nothing. */
