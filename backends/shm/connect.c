@@ -147,18 +147,18 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
  * takes 0.6 to 0.8 of the time so, one of 1 MiB 0.5 to 1.0; shorter ones than SM_CHUNK_MIN gain nothing. */
 #define RING_BYTES ((size_t)1 << 20)
 
-/* Returns the number of slots of a ring, if a message to this rank gets one. But where ranks take turns on a core, the bytes are to stay in
- * the caches until it is the receiver's turn: there a ring has what the sender, an epoch ahead at most, can fill. nlong: number of long
+/* Returns the number of slots of a ring, if a message to this rank gets one. Where ranks take turns on a core, the bytes are to stay in the
+ * caches until it is the receiver's turn: there a ring has what the sender, an epoch ahead at most, can fill. nlong: number of long
  * messages to this rank, which share the room */
 static uint32_t slots_of(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong)
 {
 	const bool crowded = group_crowded(s->b.group), stays = crowded && bin_reduces(s->b.ops[recv->op].kind);
+	const size_t slot = sm_slot_bytes(recv->bytes, chunk_of(recv)), room = SLOTS_ROOM / nlong / slot;
 	const uint32_t filled = 2 * count_chunks(recv);
-	const size_t room = SLOTS_ROOM / nlong / sm_slot_bytes(recv->bytes, chunk_of(recv));
 	size_t n = stays ? SM_RING : RING_SLOTS;
 
 	if (!crowded && recv->bytes >= SM_CHUNK_MIN)
-		n = RING_BYTES / sm_slot_bytes(recv->bytes, chunk_of(recv));
+		n = RING_BYTES / slot;
 	n = n < room ? n : room > SM_RING ? room : SM_RING;
 	return crowded && filled < n ? filled : (uint32_t)n;
 }

@@ -4,7 +4,7 @@
  * In a trial the message is first pulled for some epochs and then staged for some, and each rank measures how long it takes to
  * complete an epoch, from when all ranks that it exchanges such messages with have started. The last SM_TIMES epochs of each way
  * count. Before these each slot of the ring is used once, because a ring is fast only if it is in the caches, and in one epoch the
- * sender tries how chunks are stored. A message is as slow as the slower of its ends, so the sender tells the receiver what it has
+ * sender tries how to store chunks (fill.c). A message is as slow as the slower of its ends, so the sender tells the receiver what it has
  * measured. Messages of two ranks to each other thus go the same way.
  *
  * The epoch after those is by pull. When its bytes are announced, the receiver publishes its choice, and the sender sees that
@@ -39,36 +39,9 @@ static inline uint64_t since_trial(const struct sm_bound *s)
 	return s->epoch - s->learn.before;
 }
 
-/* True if the slots of the ring have all been used once in this trial, and the epochs of slots that count begin next. */
-static bool tries_fill(const struct sm_bound *s, const struct sm_msg *m)
+bool sm_tries_fill(const struct sm_bound *s, const struct sm_msg *m)
 {
 	return m->mode == SM_LEARNED && !is_long_trial(m) && since_trial(s) == sm_trial_epochs(m) - SM_TIMES;
-}
-
-enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n)
-{
-	const uint64_t at = tries_fill(s, m) ? m->now->moved : (n - SM_FILL_FIRST) % SM_FILLS;
-
-	return at == 0 ? SM_FILL_CACHES : at == 1 ? SM_FILL_PAST : SM_FILL_AS_CHOSEN;
-}
-
-void sm_note_fill(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t ns, size_t bytes)
-{
-	const uint64_t took = 1024 * ns / bytes;
-	struct sm_fill *f = &m->fill;
-	bool past;
-
-	if (sm_fill_way(s, m, n) == SM_FILL_CACHES) {
-		f->took = (uint32_t)took;
-		return;
-	}
-	/* A near core costs stores up to twice as long as memory does, and yet the bytes are better in the caches, where the receiver gets
-	 * them sooner. A core that is far away costs them 2.5 to 13 times as long (an EPYC), but less if earlier ones went past the caches. */
-	past = f->past ? f->took > took : 2 * (uint64_t)f->took > 5 * took;
-	/* One of two times may be that of a disturbance. But slots that are new say nothing, and a trial of the message cannot wait. */
-	if (f->doubts || (past && (n < 2 * SM_FILLS || tries_fill(s, m))))
-		f->past = past;
-	f->doubts = past != f->past;
 }
 
 void sm_begin_trial(struct sm_bound *s)

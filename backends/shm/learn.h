@@ -4,7 +4,6 @@
 #define BACKENDS_SHM_LEARN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct sm_bound;
@@ -14,20 +13,6 @@ struct sm_msg;
 
 /* Least bytes of messages that take so long that little else counts, and of which there are few: a trial has one epoch of each way. */
 #define SM_LONG ((uint64_t)8 << 20)
-
-/* How a chunk of a staged message is stored: as trials say; or in a trial, whose first chunk goes through the caches and whose second past
- * them. */
-enum sm_fill_way { SM_FILL_AS_CHOSEN, SM_FILL_CACHES, SM_FILL_PAST };
-
-/* What trials of chunks say. */
-struct sm_fill {
-	bool past; /* true: chunks are stored past the caches */
-	bool doubts; /* true if the last trial was for the other way */
-	uint32_t took; /* through the caches, in the trial under way, ns for a KiB */
-};
-
-#define SM_FILLS 128u /* chunks from a trial to the next one */
-#define SM_FILL_FIRST 40u /* number of the first one that is tried: a ring of long chunks has been used once by then */
 
 struct sm_learn {
 	uint64_t again; /* last epoch before the next trial; UINT64_MAX if the request has no such message */
@@ -39,12 +24,11 @@ struct sm_learn {
 	uint64_t brief[2]; /* those of the epochs that count for long messages, ns */
 };
 
-/* Returns how this rank stores chunk number n of all epochs. */
-enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n);
-/* Notes that a chunk of a trial, of so many bytes, took so many ns. */
-void sm_note_fill(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t ns, size_t bytes);
 /* Returns how many epochs a trial of the message has, whose ring is known. The same for both ends. */
 uint64_t sm_trial_epochs(const struct sm_msg *m);
+/* True in the epoch of a trial in which the sender tries how to store chunks (fill.c): the ring has been used once, and the epochs of
+ * slots that count come next. */
+bool sm_tries_fill(const struct sm_bound *s, const struct sm_msg *m);
 /* Begins a trial with the epoch under way. */
 void sm_begin_trial(struct sm_bound *s);
 /* True if all ways of this epoch's messages are those of the next, too, unless that begins a trial. */

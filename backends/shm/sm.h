@@ -18,7 +18,7 @@
  *            are only stored it writes by process_vm_writev, too. The receiver invites it: to copy once the recv is issued, to
  *            reduce once it begins itself.
  *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's bytes, and
- *            where two copies take less time than one (choose_mode). The sender stores it past the caches if that is faster by far.
+ *            where two copies take less time than one (choose_mode). The sender stores it through the caches or past them (fill.c).
  *   learned  Pull or staged: both are tried in the first epochs, and again later, and the receiver then chooses the faster one.
  *   multicast, eager or staged: sends of the same bytes to several ranks share slots, which are in the sender's block or heap. The
  *            sender copies once, when all receivers have made room. A ring that is shared holds the whole message, so that no
@@ -43,6 +43,7 @@
 
 #include "backends/shm/copyq.h"
 #include "backends/common/dispatch.h"
+#include "backends/shm/fill.h"
 #include "backends/shm/learn.h"
 #include "backends/shm/state.h"
 #include "format/check.h"

@@ -1,29 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Staged messages, multicast too: in chunks through a ring. */
 #include "backends/services.h"
-#include "backends/shm/copy.h"
 #include "backends/shm/move.h"
-#include "util/clock.h"
-
-/* Stores chunk number n of all epochs, whose bytes begin at offset `skip`, into its slot. */
-static void fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t skip, size_t bytes)
-{
-	const enum sm_fill_way way = sm_fill_way(s, m, n);
-	char *slot = m->ring + n % m->slots * sm_slot_bytes(m->bytes, m->chunk);
-	uint64_t since;
-
-	if (!m->mine) {
-		sm_pack(s, m, skip, bytes, slot);
-	} else if (way == SM_FILL_AS_CHOSEN) {
-		copy_long(slot, m->mine + skip, bytes, m->fill.past);
-	} else {
-		atomic_thread_fence(memory_order_seq_cst); /* earlier stores and these have left the core */
-		since = clock_now_ns();
-		copy_long(slot, m->mine + skip, bytes, way == SM_FILL_PAST);
-		atomic_thread_fence(memory_order_seq_cst);
-		sm_note_fill(s, m, n, clock_now_ns() - since, bytes);
-	}
-}
 
 int sm_send_staged(struct dispatcher *e, void *what)
 {
@@ -37,7 +15,7 @@ int sm_send_staged(struct dispatcher *e, void *what)
 
 		if (n >= atomic_load_explicit(&m->out->consumed, memory_order_acquire) + m->slots)
 			return 0;
-		fill_slot(s, m, n, (uint64_t)m->now->moved * m->chunk, sm_chunk_bytes(m, m->now->moved));
+		sm_fill_slot(s, m, n, (uint64_t)m->now->moved * m->chunk, sm_chunk_bytes(m, m->now->moved));
 		m->now->moved++;
 		/* Makes the chunk visible before its number; pairs with the load in sm_recv_staged. */
 		atomic_store_explicit(m->produced, n + 1, memory_order_release);
@@ -118,7 +96,7 @@ int sm_send_staged_multicast(struct dispatcher *e, void *what)
 
 		if (n >= consumed + m->slots && n >= (consumed = all_consumed(s, m)) + m->slots)
 			return 0;
-		fill_slot(s, m, n, (n - before) * m->chunk, sm_chunk_bytes(m, n - before));
+		sm_fill_slot(s, m, n, (n - before) * m->chunk, sm_chunk_bytes(m, n - before));
 		/* Makes the chunk visible before its number; pairs with the load in sm_recv_staged. */
 		atomic_store_explicit(m->produced, n + 1, memory_order_release);
 		for (const struct sm_msg *x; (x = next_sharer(s, m, &at));)

@@ -17,6 +17,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_colour,
 	&suite_energy,
 	&suite_engine,
+	&suite_fill,
 	&suite_learn,
 	&suite_loop,
 	&suite_kernels,

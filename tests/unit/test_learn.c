@@ -129,63 +129,23 @@ static void settles(void)
 	free(x);
 }
 
-/* A trial of chunks. caches, past: the time of each way, ns. Returns true if the chunks after it go past the caches. */
-static bool fill(struct ends *x, uint64_t trial, uint64_t caches, uint64_t past)
-{
-	struct sm_msg *m = &x->msg[SEND];
-	uint64_t n = trial * SM_FILLS;
-
-	while (sm_fill_way(&x->at[SEND], m, n) == SM_FILL_AS_CHOSEN)
-		n++;
-	CU_ASSERT(n < (trial + 1) * SM_FILLS);
-	CU_ASSERT_EQUAL(sm_fill_way(&x->at[SEND], m, n), SM_FILL_CACHES);
-	sm_note_fill(&x->at[SEND], m, n, caches, 4096);
-	CU_ASSERT_EQUAL(sm_fill_way(&x->at[SEND], m, n + 1), SM_FILL_PAST);
-	sm_note_fill(&x->at[SEND], m, n + 1, past, 4096);
-	CU_ASSERT_EQUAL(sm_fill_way(&x->at[SEND], m, n + 2), SM_FILL_AS_CHOSEN);
-	return m->fill.past;
-}
-
-/* Chunks are stored past the caches if that is many times as fast: as the first trials say, and then as two in a row say. */
+/* In the epoch before those of slots that count, the sender tries how to store its first two chunks. */
 static void fills(void)
-{
-	struct ends *x = new_ends(1 << 20);
-
-	x->msg[SEND].mode = SM_STAGED;
-	CU_ASSERT(!fill(x, 0, 2000, 1000));
-	CU_ASSERT(fill(x, 1, 10000, 1000));
-	CU_ASSERT(fill(x, 2, 1000, 1010));
-	CU_ASSERT(fill(x, 3, 1010, 1000)); /* enough to keep them there, not to get them there */
-	CU_ASSERT(fill(x, 4, 1000, 1010));
-	CU_ASSERT(!fill(x, 5, 1000, 1010));
-	CU_ASSERT(!fill(x, 6, 10000, 1000));
-	CU_ASSERT(!fill(x, 7, 1010, 1000));
-	CU_ASSERT(!fill(x, 8, 10000, 1000));
-	CU_ASSERT(fill(x, 9, 10000, 1000));
-	free(x);
-}
-
-/* In the epoch before those of slots that count, the first two chunks are tried, and decide. */
-static void fills_of_trial(void)
 {
 	struct ends *x = new_ends(1 << 16);
 	struct sm_moved moved = { 0 };
 	struct sm_msg *m = &x->msg[SEND];
+	uint64_t *epoch = &x->at[SEND].epoch;
 
 	m->slots = 16;
 	m->chunks = 4;
 	m->now = &moved;
-	for (x->at[SEND].epoch = 1; x->at[SEND].epoch <= 37; x->at[SEND].epoch++)
+	for (*epoch = 1; *epoch <= 37; (*epoch)++) {
+		CU_ASSERT_EQUAL(sm_tries_fill(&x->at[SEND], m), *epoch == EACH + 5);
 		for (moved.moved = 0; moved.moved < m->chunks; moved.moved++)
 			CU_ASSERT_EQUAL(sm_fill_way(&x->at[SEND], m, 1000),
-					x->at[SEND].epoch == EACH + 5 && moved.moved < 2 ? SM_FILL_CACHES + moved.moved :
-											   SM_FILL_AS_CHOSEN);
-	x->at[SEND].epoch = EACH + 5;
-	moved.moved = 0;
-	sm_note_fill(&x->at[SEND], m, 1000, 1000, 4096);
-	moved.moved = 1;
-	sm_note_fill(&x->at[SEND], m, 1001, 100, 4096);
-	CU_ASSERT(m->fill.past);
+					*epoch == EACH + 5 && moved.moved < 2 ? SM_FILL_CACHES + moved.moved : SM_FILL_AS_CHOSEN);
+	}
 	free(x);
 }
 
@@ -196,7 +156,6 @@ static const struct unit_test tests[] = {
 	{ "long_ones", long_ones },
 	{ "settles", settles },
 	{ "fills", fills },
-	{ "fills_of_trial", fills_of_trial },
 	{ NULL, NULL },
 };
 

@@ -107,7 +107,7 @@ static int ring_of(struct member *m, MPIX_Sched s, size_t bytes, int epochs)
 	return 0;
 }
 
-/* Rings have 1 MiB at most. */
+/* The second messages are longer than their rings, which have 1 MiB at most. */
 static int settled(struct member *m)
 {
 	MPIX_Sched s = case_load(m, team_ring);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * How a sender stores the chunks of a staged message into their slots: through the caches or past them (fill.c). */
+#ifndef BACKENDS_SHM_FILL_H
+#define BACKENDS_SHM_FILL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sm_bound;
+struct sm_msg;
+
+enum sm_fill_way { SM_FILL_AS_CHOSEN, SM_FILL_CACHES, SM_FILL_PAST };
+
+/* What trials of chunks say. */
+struct sm_fill {
+	bool past; /* true: chunks are stored past the caches */
+	bool doubts; /* true if the last trial was for the other way */
+	uint32_t took; /* through the caches, in the trial under way, ns for a KiB */
+};
+
+#define SM_FILLS 128u /* chunks from a trial to the next one */
+#define SM_FILL_FIRST 40u /* number of the first one that is tried: a ring of long chunks has been used once by then */
+
+/* Returns how this rank stores chunk number n of all epochs: a trial has one chunk through the caches, and then one past them. */
+enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n);
+/* Notes that a chunk of a trial, of so many bytes, took so many ns. sure: true if this trial alone may choose to go past the caches */
+void sm_note_fill(struct sm_fill *f, enum sm_fill_way way, bool sure, uint64_t ns, size_t bytes);
+/* Stores chunk number n of all epochs, whose bytes begin at offset `skip`, into its slot. */
+void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t skip, size_t bytes);
+
+#endif
