@@ -3,6 +3,7 @@
  * the receiver it also chooses how each message travels. One exchange then tells all ranks whether every rank has succeeded. A second
  * exchange follows if a rank has made rings, because a peer may fail to map them. No exchange is
  * needed if the bind repeats an earlier one, and all messages are short: for these the receiver has nothing to choose. */
+#include "backends/shm/answer.h"
 #include "backends/shm/sm.h"
 #include "backends/services.h"
 #include "util/err.h"
@@ -294,6 +295,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	m->slots = send->multicast ? m->chunks : (uint32_t)m->in->slots;
 	m->out = sm_cell(sender, send->cell);
 	m->produced = &m->in->produced;
+	sm_link_answer(s, mine);
 	if (m->mode == SM_LEARNED && sm_trial_epochs(m) > s->learn.epochs)
 		s->learn.epochs = sm_trial_epochs(m);
 }

@@ -32,25 +32,30 @@ void sm_note_fill(struct sm_fill *f, enum sm_fill_way way, bool sure, uint64_t n
 	f->doubts = past != f->past;
 }
 
+void sm_fill(struct sm_fill *f, enum sm_fill_way way, bool sure, char *to, const char *from, size_t bytes)
+{
+	uint64_t since;
+
+	if (way == SM_FILL_AS_CHOSEN) {
+		copy_long(to, from, bytes, f->past);
+		return;
+	}
+	atomic_thread_fence(memory_order_seq_cst); /* earlier stores and these have left the core */
+	since = clock_now_ns();
+	copy_long(to, from, bytes, way == SM_FILL_PAST);
+	atomic_thread_fence(memory_order_seq_cst);
+	sm_note_fill(f, way, sure, clock_now_ns() - since, bytes);
+}
+
 void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t skip, size_t bytes)
 {
 	const enum sm_fill_way way = sm_fill_way(s, m, n);
 	char *slot = m->ring + n % m->slots * sm_slot_bytes(m->bytes, m->chunk);
-	uint64_t since, took;
-	bool sure;
+	/* slots that are new, as in the first of all trials, say nothing, and a trial of the message cannot wait */
+	const bool sure = n < 2 * SM_FILLS || sm_tries_fill(s, m);
 
-	if (!m->mine) {
+	if (m->mine)
+		sm_fill(&m->fill, way, sure, slot, m->mine + skip, bytes);
+	else
 		sm_pack(s, m, skip, bytes, slot);
-	} else if (way == SM_FILL_AS_CHOSEN) {
-		copy_long(slot, m->mine + skip, bytes, m->fill.past);
-	} else {
-		atomic_thread_fence(memory_order_seq_cst); /* earlier stores and these have left the core */
-		since = clock_now_ns();
-		copy_long(slot, m->mine + skip, bytes, way == SM_FILL_PAST);
-		atomic_thread_fence(memory_order_seq_cst);
-		took = clock_now_ns() - since;
-		/* slots that are new, as in the first of all trials, say nothing, and a trial of the message cannot wait */
-		sure = n < 2 * SM_FILLS || sm_tries_fill(s, m);
-		sm_note_fill(&m->fill, way, sure, took, bytes);
-	}
 }

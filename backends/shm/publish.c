@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Publishing: each rank makes its block, with the descriptors of its messages, and room for the words that travel with them. Sends of
  * the same bytes to several ranks become multicasts. */
+#include "backends/shm/answer.h"
 #include "backends/shm/sm.h"
 #include "backends/services.h"
 #include "util/align.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +14,6 @@
 static size_t align_to_line(size_t n)
 {
 	return align_up(n, SM_LINE);
-}
-
-int sm_by_channel(const void *a, const void *b)
-{
-	const struct sm_desc *x = a, *y = b;
-
-	ORDER_BY(x->send, y->send);
-	ORDER_BY(x->peer, y->peer);
-	ORDER_BY(x->tag, y->tag);
-	return (x->k > y->k) - (x->k < y->k);
 }
 
 static enum sm_source source_of(const struct be_bind *b, const struct bin_op *op)
@@ -196,6 +186,8 @@ static void list_messages(const struct sm_bound *s, struct sm_desc *descs, uint3
 		e->several = e->send && nlong > 1;
 		place_cells(s, e, &cells);
 	}
+	for (uint32_t i = 0; i < n; i++)
+		descs[i].answers = sm_answers(s, &descs[i]);
 }
 
 /* Reserves n bytes at *at, and advances *at to their end. Returns the offset of the bytes. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages by pull: the receiver copies or reduces them, and of long ones the sender does a share. */
+#include "backends/shm/answer.h"
 #include "backends/shm/move.h"
 
 #include "backends/services.h"
@@ -125,6 +126,12 @@ static int copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 
 static void announce_bytes(struct sm_bound *s, struct sm_msg *m)
 {
+	struct sm_msg *answer = sm_answer_to(s, m);
+
+	if (answer) {
+		answer->ahead = s->epoch;
+		sm_invite(answer->out, &answer->now->location, (struct sm_location){ 0, 0 }, 0, answer->chunks, s->epoch);
+	}
 	if (m->bounces)
 		memcpy(m->bounce, m->mine, m->bytes);
 	m->now->begun = true;
@@ -137,6 +144,8 @@ int sm_send_pull_issue(struct dispatcher *e, void *what)
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 
+	if (m->ahead == s->epoch) /* an answer that is stored already */
+		return 1;
 	m->now->moved = 0;
 	m->now->begun = sm_is_noticed(s, m);
 	if (!m->now->begun && (!m->bounces || !m->leaves))
@@ -269,22 +278,46 @@ static struct sm_msg *next_operand(struct sm_bound *s, const struct sm_msg *m)
 	return sm_find_bytes(s, next, &from) && next->at ? next : NULL;
 }
 
-/* Reduces a message, and with it those that continue it and have arrived: so the sums need not leave the caches between them. */
+/* Reduces n messages, part by part, and stores the answers if there are any. */
+static int reduce_parts(struct sm_bound *s, struct sm_msg *const of[], uint32_t n, bool answers)
+{
+	const struct sm_msg *last = of[n - 1];
+	const size_t most = n == 1 ? SM_ANSWERED : TOGETHER_BYTES;
+
+	for (uint64_t at = 0; at < last->bytes; at += most) {
+		const size_t bytes = last->bytes - at < most ? last->bytes - at : most;
+
+		for (uint32_t i = 0; i < n; i++) {
+			const int err = fetch_bytes(s, of[i], at, bytes);
+
+			if (err)
+				return err;
+		}
+		if (answers)
+			sm_store_answers(s, last, at, bytes);
+	}
+	return 0;
+}
+
+/* Reduces a message, and with it those that continue it and have arrived: so the sums need not leave the caches between them, nor before
+ * they are stored as answers. */
 static int reduce_together(struct sm_bound *s, struct sm_msg *m)
 {
 	struct sm_msg *of[TOGETHER] = { m }, *next;
 	uint32_t n = 1;
-	int err = 0;
+	bool answers;
+	int err;
 
 	while (n < TOGETHER && (next = next_operand(s, of[n - 1])))
 		of[n++] = next;
-	if (n == 1)
+	answers = sm_begin_answers(s, of[n - 1]);
+	if (n == 1 && !answers)
 		return fetch_bytes(s, m, 0, m->bytes);
-	for (uint64_t at = 0; at < m->bytes && !err; at += TOGETHER_BYTES)
-		for (uint32_t i = 0; i < n && !err; i++)
-			err = fetch_bytes(s, of[i], at, m->bytes - at < TOGETHER_BYTES ? m->bytes - at : TOGETHER_BYTES);
+	err = reduce_parts(s, of, n, answers);
 	for (uint32_t i = 1; i < n && !err; i++)
 		of[i]->ahead = s->epoch;
+	if (!err && answers)
+		sm_end_answers(s, of[n - 1]);
 	return err;
 }
 
@@ -307,7 +340,7 @@ int sm_recv_pull(struct dispatcher *e, void *what)
 	struct sm_location from;
 	int rc;
 
-	if (m->ahead == s->epoch)
+	if (m->reduces && m->ahead == s->epoch)
 		return end_pull(s, m);
 	if (!m->now->begun && atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
 		return 0;
@@ -320,7 +353,7 @@ int sm_recv_pull(struct dispatcher *e, void *what)
 		rc = sm_copy_parts(s, m->now, m->op, &from, m->mine, m->at, m->bytes);
 	else if (m->now->both)
 		rc = copy_as_receiver(s, m);
-	else if (m->next && m->at && !m->whole)
+	else if (m->reduces && (m->next || m->answers) && m->at && !m->whole)
 		rc = reduce_together(s, m);
 	else
 		rc = fetch_bytes(s, m, 0, m->bytes);
@@ -333,7 +366,8 @@ void sm_begin_pull(struct sm_bound *s, struct sm_msg *m)
 {
 	m->now->moved = 0;
 	m->now->begun = false;
-	m->now->both = sm_is_noticed(s, m);
+	/* an answer's sender has been invited before */
+	m->now->both = sm_is_noticed(s, m) || (!m->reduces && m->ahead == s->epoch);
 	if (!m->now->both && invites_early(s, m))
 		invite_sender(s, m);
 }

@@ -16,7 +16,8 @@
  *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy or reduce chunks of a long
  *            message if the sender can access the receiver's buffers, and receives no long message from it meanwhile; bytes that
  *            are only stored it writes by process_vm_writev, too. The receiver invites it: to copy once the recv is issued, to
- *            reduce once it begins itself.
+ *            reduce once it begins itself. A send of sums may be an answer (answer.c): the rank stores them at the peers while it
+ *            makes them.
  *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's bytes, and
  *            where two copies take less time than one (choose_mode). The sender stores it through the caches or past them (fill.c).
  *   learned  Pull or staged: both are tried in the first epochs, and again later, and the receiver then chooses the faster one.
@@ -99,8 +100,12 @@ struct sm_msg {
 	uint32_t peer, op;
 	const char *operand; /* recv-reduce: source of the copy that it absorbs, or NULL */
 	char *into; /* recv-reduce: address of what be_bind.combine updates; NULL: be_bind.reduce_packed does it */
-	uint64_t ahead; /* recv-reduce: last epoch in which the one that it continues has reduced its bytes as well */
-	uint32_t next; /* recv-reduce: 1 + the one that continues it, see link_reductions; 0: none */
+	/* last epoch in which this rank has done ahead what there is to do: it has reduced the bytes with the message that this one continues,
+	 * has stored them at the receiver (send that answers), or has invited the sender (recv that answers) */
+	uint64_t ahead;
+	/* recv-reduce: 1 + the one that continues it, see link_reductions; send that answers: 1 + the next one; 0: none */
+	uint32_t next;
+	uint32_t answers; /* send: 1 + the recv that is the answer; recv-reduce: 1 + the first send that answers; 0: none */
 	uint32_t slots; /* staged: number of slots of the ring */
 	char *whole; /* buffer in which a message is gathered if its chunks may split an element; else NULL */
 	char *bounce; /* copy of the bytes in this rank's heap */
@@ -284,8 +289,6 @@ int sm_publish(struct sm_bound *s, struct be_handle *handle);
 /* Returns sm_desc.scale of a message whose chunks are of SM_CHUNK bytes, or fine: so small that the ring just holds them all, for the
  * receiver to have the first soon. */
 uint8_t sm_scale_of(uint64_t bytes, bool fine);
-/* Compares two descriptors: their order in a block. */
-int sm_by_channel(const void *a, const void *b);
 
 /* ---- connect.c ---- */
 

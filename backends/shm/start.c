@@ -5,6 +5,7 @@
  * peers of messages by pull where the bytes are. When a program starts a long collective, its data have driven the code and the state
  * of ops out of the caches, and a start would mostly load them. So where all ready ops are long a start is brief: it tells the peers the
  * same from a list, and leaves the issue to the first poll. */
+#include "backends/shm/answer.h"
 #include "backends/shm/move.h"
 
 /* Rings the bells of those that send to this rank; where stores need a fence first, of all peers. */
@@ -31,6 +32,15 @@ static __attribute__((noinline)) int start_fenced(struct sm_bound *s, unsigned w
 	return rc;
 }
 
+static void add_notice(struct sm_bound *s, struct sm_msg *m)
+{
+	m->noticed = true;
+	s->notices[s->nnotices++] = (struct sm_notice){ .words = m->end == SM_SEND ? (void *)m->in : m->out,
+							.bells = *m->bells,
+							.at = m->now->location,
+							.chunks = m->end == SM_SEND ? 0 : m->chunks };
+}
+
 /* Finds out what the next starts have to do, when one has just issued the ready ops: to tell the peers the same. */
 static __attribute__((noinline)) void plan_starts(struct sm_bound *s)
 {
@@ -43,15 +53,16 @@ static __attribute__((noinline)) void plan_starts(struct sm_bound *s)
 		if (s->msgs[roots[i]].network || !sm_is_long(s, roots[i]))
 			s->begins = SM_ISSUES;
 	s->nnotices = 0;
+	for (uint32_t i = 0; i < s->b.nops; i++)
+		s->msgs[i].noticed = false;
 	for (uint32_t i = 0; i < n && s->begins == SM_BRIEF; i++) {
-		struct sm_msg *m = &s->msgs[roots[i]];
+		struct sm_msg *m = &s->msgs[roots[i]], *answer = m->end == SM_SEND ? sm_answer_to(s, m) : NULL;
 
-		m->noticed = sm_in_memory(s, roots[i]) && m->way == SM_PULL && (m->end == SM_SEND ? m->now->begun : m->now->both);
-		if (m->noticed)
-			s->notices[s->nnotices++] = (struct sm_notice){ .words = m->end == SM_SEND ? (void *)m->in : m->out,
-									.bells = *m->bells,
-									.at = m->now->location,
-									.chunks = m->end == SM_SEND ? 0 : m->chunks };
+		if (!sm_in_memory(s, roots[i]) || m->way != SM_PULL || !(m->end == SM_SEND ? m->now->begun : m->now->both))
+			continue;
+		if (answer)
+			add_notice(s, answer);
+		add_notice(s, m);
 	}
 }
 

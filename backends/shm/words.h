@@ -5,6 +5,7 @@
 
 #include "backends/backend.h"
 #include "util/align.h"
+#include "util/order.h"
 
 #include <stdatomic.h>
 
@@ -32,8 +33,9 @@ struct sm_desc {
 	/* Position in lines from this rank's head: of the words that the peer writes, or of the slots of an eager multicast; 0: there are
 	 * none. Of a send that may lend it is the line of `done`. */
 	uint32_t cell;
-	uint8_t send;
-	uint8_t source; /* enum sm_source */
+	uint8_t send : 1;
+	uint8_t source : 2; /* enum sm_source */
+	uint8_t answers; /* 1 + number of the message, of the same tag, to which this is an answer (answer.h); 0: none */
 	/* Of a recv, once its rank has chosen: */
 	uint8_t mode; /* enum sm_mode */
 	bool direct : 1; /* true if the sender's private memory can be read */
@@ -43,6 +45,17 @@ struct sm_desc {
 	bool multicast : 1; /* of a send: true if it shares its slots with others */
 	bool several : 1; /* of a send: true if its rank sends several long messages */
 };
+
+/* Compares two descriptors. */
+static inline int sm_by_channel(const void *a, const void *b)
+{
+	const struct sm_desc *x = a, *y = b;
+
+	ORDER_BY(x->send, y->send);
+	ORDER_BY(x->peer, y->peer);
+	ORDER_BY(x->tag, y->tag);
+	return (x->k > y->k) - (x->k < y->k);
+}
 
 struct sm_head {
 	struct be_turn turn;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Checks three protocols with spin: that of epochs (epoch.pml), that of sleeping (wait.pml), and that by which the threads of a
-# communication core take turns (baton.pml). Each keeps its properties, every mutant breaks exactly the properties that it
+# Checks four protocols with spin: that of epochs (epoch.pml) and of answers in it (answer.pml), that of sleeping (wait.pml), and that by
+# which the threads of a communication core take turns (baton.pml). Each keeps its properties, every mutant breaks exactly the properties that it
 # should, and no case holds only because nothing happens.
 #
 # Prints a line for each case, `ok NAME` or `FAIL NAME why`, then a summary. The exit status is 0, 1, or 77 without spin or gcc.
@@ -227,6 +227,16 @@ verify multicast-staged-nc1 none $staged -DNC=1
 verify multicast-staged-nc2 none $staged -DNC=2
 verify multicast-staged-nc2-OWN_RING DATA $staged -DNC=2 -DEPOCHS=2 -DOWN_RING
 verify multicast-staged-nc2-reach AHEAD,END $staged -DNC=2 -DREACH
+
+# What is stored ahead is right, and complete when it is announced, in place too.
+model=answer
+verify answer none
+verify answer-reach AHEAD,END -DREACH
+for mutant in LATE_INVITATION NO_CLAIM EARLY_WORDS NO_DONE; do
+  verify answer-$mutant DATA,WINDOW -D$mutant
+done
+verify answer-NO_COUNT DEADLOCK -DNO_COUNT
+verify answer-SHIFTED DATA -DSHIFTED
 
 # Two ringers and a sleeper, a ringer and two sleepers. What is not done in the order that it needs to be loses a wake-up;
 # where `count` says nothing, wakes are paid for that nobody needs.

@@ -8,6 +8,7 @@
 #include <string.h>
 
 static const struct unit_suite *const suites[] = {
+	&suite_answer,
 	&suite_bin,
 	&suite_coalesce,
 	&suite_collective,

@@ -20,8 +20,8 @@ struct test_case {
 extern const struct test_case argument_cases[], data_cases[], group_cases[], leaving_cases[], memory_cases[], request_cases[], start_cases[], stock_cases[];
 
 /* Texts of schedules. case_fold and case_fold_left reduce along a chain, from the right and from the left, so that a wrong
- * order of operands shows. In the star rank 0 adds up what the others send. */
-extern const char case_fold[], case_fold_left[], case_star[];
+ * order of operands shows. In the star rank 0 adds up what the others send; in case_answer it sends them the sums, too. */
+extern const char case_fold[], case_fold_left[], case_star[], case_answer[];
 /* Process ID of the program. A rank is a thread if getpid() returns this, else a process. */
 extern pid_t case_main_pid;
 

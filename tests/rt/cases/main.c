@@ -48,10 +48,30 @@ const char case_star[] =
 
 pid_t case_main_pid;
 
+/* Rank 0 adds up what the others send, in the order of their ranks, and sends them the sums: to rank 1 in place of what it has sent, to
+ * rank 2 an element farther on, to the others behind it. */
+const char case_answer[] =
+	"schedule answer\n"
+	"buffer inout data[2 * count]\n"
+	"buffer scratch part[r == 0 ? count : 0]\n"
+	"rank r of p {\n"
+	"  if r == 0 { for n = 1 to p - 1 {\n"
+	"    got[n]: recv part from n\n"
+	"    add[n]: reduce data[0 +: count] with part into data[0 +: count]\n"
+	"    got[n] requires add[n - 1]\n"
+	"    add[n] requires got[n]\n"
+	"    sums[n]: send data[0 +: count] to n\n"
+	"    sums[n] requires add[p - 1] }\n"
+	"  } else {\n"
+	"    out: send data[0 +: count] to 0\n"
+	"    take: recv data[(r < 3 ? r - 1 : count) +: count] from 0\n"
+	"    take requires out }\n"
+	"}\n";
+
 /* Texts that goalc compiles first. If take_compiled is set, case_load() loads these binaries instead of the texts. */
 static const struct {
 	const char *text, *options;
-} compiled[] = { { case_fold, "-T fuse" }, { case_fold_left, "-T 'segment:size=1998;fuse'" }, { case_star, "-T fuse" } };
+} compiled[] = { { case_fold, "-T fuse" }, { case_fold_left, "-T 'segment:size=1998;fuse'" }, { case_star, "-T fuse" }, { case_answer, "-T fuse" } };
 
 static bool take_compiled;
 static char image[ELEMENTS(compiled)][4096];

@@ -119,7 +119,43 @@ static int settled(struct member *m)
 	return 0;
 }
 
+/* Sums that a rank may store at the others while it makes them; with other buffers after some epochs. */
+static int answered(struct member *m)
+{
+	enum { N = 20000 };
+	const int at = m->rank < 1 ? 0 : m->rank < 3 ? m->rank - 1 : N;
+	int64_t *data[2];
+	struct MPIX_Sched_bind b;
+	MPIX_Sched_request req;
+	MPIX_Sched s = case_load(m, case_answer);
+
+	NEED(s);
+	for (int i = 0; i < 2; i++)
+		CALL(MPIX_Sched_alloc(m->ctx, 2 * N * sizeof **data, (void **)&data[i]));
+	b = case_bind((void *[]){ data[0], NULL }, 2, N, MPIX_SCHED_INT64);
+	b.builtin = MPIX_SCHED_SUM;
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	for (int e = 0; e < 90; e++) {
+		int64_t *now = data[e / 30 % 2];
+
+		for (int i = 0; i < 2 * N; i++)
+			now[i] = e * m->rank + i;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		for (int i = 0; i < N; i++)
+			NEED(now[at + i] == (int64_t)m->size * i + e * m->size * (m->size - 1) / 2);
+		if (e % 30 == 29)
+			CALL(MPIX_Sched_rebind(req, (void *[]){ data[(e + 1) / 30 % 2], NULL }, 2));
+	}
+	CALL(MPIX_Sched_free(&req));
+	for (int i = 0; i < 2; i++)
+		CALL(MPIX_Sched_dealloc(m->ctx, data[i]));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 const struct test_case start_cases[] = {
+	{ .name = "answered", .fn = answered, .sizes = { 2, 3, 4 }, .reduces = true },
 	{ .name = "alone", .fn = alone, .sizes = { 2 } },
 	{ .name = "settled", .fn = settled, .sizes = { 2, 3 } },
 	{ .name = NULL },

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Answers to messages by pull that are reduced (answer.c). */
+#ifndef BACKENDS_SHM_ANSWER_H
+#define BACKENDS_SHM_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SM_ANSWERED ((size_t)2048) /* bytes of a message that are reduced before they are stored as its answer */
+
+struct sm_bound;
+struct sm_desc;
+struct sm_msg;
+
+/* Finds out if this rank's end of a message is that of an answer to another one between the same ranks, of the same tag: a send that waits
+ * for nothing but what is made of that one by reduction, and sends it; a recv that waits for nothing but the end of that one. Returns 1 +
+ * the number of that one in its channel, or 0. */
+uint8_t sm_answers(const struct sm_bound *s, const struct sm_desc *e);
+/* Notes with the message that is answered, which the answer waits for, the answer, if both of its ends are such. */
+void sm_link_answer(struct sm_bound *s, const struct sm_desc *mine);
+/* Returns the answer to a send which the receiver may store as soon as it has read the elements that were sent, or NULL. */
+struct sm_msg *sm_answer_to(const struct sm_bound *s, const struct sm_msg *m);
+
+/* Of a recv-reduce: finds those of its answers that this rank can store. Returns false if there are none. */
+bool sm_begin_answers(struct sm_bound *s, const struct sm_msg *m);
+/* Stores a part of them at the receivers. */
+void sm_store_answers(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes);
+/* All parts are stored. */
+void sm_end_answers(const struct sm_bound *s, const struct sm_msg *m);
+
+#endif
