@@ -7,7 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SM_ANSWERED ((size_t)2048) /* bytes of a message that are reduced before they are stored as its answer */
+/* Bytes of a message that are reduced before they are stored as its answer. Of a long message that is in no near cache more at a time is
+ * faster (an EPYC, from 4 MiB on). */
+#define SM_ANSWERED ((size_t)2048)
+#define SM_ANSWERED_LONG ((size_t)1 << 20)
+#define SM_ANSWERED_MAX ((uint64_t)512 << 10) /* longest message of which it is the less */
 
 struct sm_bound;
 struct sm_desc;

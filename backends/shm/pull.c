@@ -282,7 +282,7 @@ static struct sm_msg *next_operand(struct sm_bound *s, const struct sm_msg *m)
 static int reduce_parts(struct sm_bound *s, struct sm_msg *const of[], uint32_t n, bool answers)
 {
 	const struct sm_msg *last = of[n - 1];
-	const size_t most = n == 1 ? SM_ANSWERED : TOGETHER_BYTES;
+	const size_t alone = last->bytes > SM_ANSWERED_MAX ? SM_ANSWERED_LONG : SM_ANSWERED, most = n == 1 ? alone : TOGETHER_BYTES;
 
 	for (uint64_t at = 0; at < last->bytes; at += most) {
 		const size_t bytes = last->bytes - at < most ? last->bytes - at : most;

@@ -23,8 +23,7 @@ struct sm_moved {
 	uint32_t copies; /* loan, send: epochs in which it copies before it lends again */
 	uint64_t lends_from; /* loan, send: the epoch from which on it lends again */
 	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
-	/* staged: chunks of earlier epochs; multicast, first send: chunks in the ring in all epochs; copy in pieces: bytes copied; send that
-	 * answers: parts stored in all epochs */
+	/* staged: chunks of earlier epochs; multicast, first send: chunks in the ring in all epochs; copy in pieces: bytes copied */
 	uint64_t staged;
 	uint64_t since; /* loan, send: time from which it has waited for the receiver, ns */
 	struct sm_location operand; /* recv-reduce: location of the source of the copy that it absorbs */
