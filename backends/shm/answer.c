@@ -97,39 +97,11 @@ bool sm_begin_answers(struct sm_bound *s, const struct sm_msg *m)
 	return any;
 }
 
-#define TRIED ((uint64_t)512 << 10) /* bytes of an answer, of all epochs, after which there is a trial of how they are stored */
-
-/* How this rank stores an answer from offset `skip` on: a trial has SM_ANSWERED bytes through the caches, and then as many past them. */
-static enum sm_fill_way way_at(const struct sm_bound *s, const struct sm_msg *a, uint64_t skip)
-{
-	if (skip > SM_ANSWERED || s->epoch * a->bytes / TRIED == (s->epoch - 1) * a->bytes / TRIED)
-		return SM_FILL_AS_CHOSEN;
-	return skip ? SM_FILL_PAST : SM_FILL_CACHES;
-}
-
-static void store_part(const struct sm_bound *s, struct sm_msg *a, uint64_t skip, size_t bytes)
-{
-	/* memory that is new, as in the first epoch, says nothing, and the first trials after it are all there is to go by */
-	const bool sure = s->epoch > 1 && s->epoch * a->bytes < 4 * TRIED;
-	size_t n;
-
-	if (s->sh->past) {
-		copy_past(a->at + skip, a->mine + skip, bytes);
-		return;
-	}
-	for (const uint64_t end = skip + bytes; skip < end; skip += n) {
-		const enum sm_fill_way way = way_at(s, a, skip);
-
-		n = way != SM_FILL_AS_CHOSEN && end - skip > SM_ANSWERED ? SM_ANSWERED : end - skip;
-		sm_fill(&a->fill, way, sure, a->at + skip, a->mine + skip, n);
-	}
-}
-
 void sm_store_answers(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes)
 {
 	for (uint32_t i = m->answers; i; i = s->msgs[i - 1].next)
 		if (s->msgs[i - 1].ahead == s->epoch)
-			store_part(s, &s->msgs[i - 1], skip, bytes);
+			sm_fill_peer(s, &s->msgs[i - 1], skip, bytes);
 }
 
 void sm_end_answers(const struct sm_bound *s, const struct sm_msg *m)

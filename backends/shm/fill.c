@@ -59,3 +59,48 @@ void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64
 	else
 		sm_pack(s, m, skip, bytes, slot);
 }
+
+/* Bytes of a message, of all epochs, after which there is a trial: at first, and later; and until when it is at first */
+#define TRIED_FIRST ((uint64_t)512 << 10)
+#define TRIED_LATER ((uint64_t)4 << 20)
+#define FIRST_ENDS ((uint64_t)2 << 20)
+
+bool sm_tries_peer(const struct sm_bound *s, const struct sm_msg *m)
+{
+	const uint64_t end = s->epoch * m->bytes, each = end < FIRST_ENDS ? TRIED_FIRST : TRIED_LATER;
+
+	return end / each != (end - m->bytes) / each;
+}
+
+/* Returns how many bytes are stored in the same way from offset `at` of a message on, and sets *way. A trial is of the last bytes: the
+ * receiver has read them last, and so may have them in its caches still, as it has most of what is stored. */
+static uint64_t run_at(const struct sm_bound *s, const struct sm_msg *m, uint64_t at, enum sm_fill_way *way)
+{
+	const uint64_t end = m->bytes / (2 * SM_FILL_TRIED) * (2 * SM_FILL_TRIED), past = end - SM_FILL_TRIED, caches = past - SM_FILL_TRIED;
+
+	*way = SM_FILL_AS_CHOSEN;
+	if (at >= end || !sm_tries_peer(s, m))
+		return UINT64_MAX;
+	if (at < caches)
+		return caches - at;
+	*way = at < past ? SM_FILL_CACHES : SM_FILL_PAST;
+	return at < past ? past - at : end - at;
+}
+
+void sm_fill_peer(const struct sm_bound *s, struct sm_msg *m, uint64_t at, size_t bytes)
+{
+	/* Memory that is new, as in the first epoch, says nothing. The first trials after that have to do. */
+	const bool sure = s->epoch > 1 && s->epoch * m->bytes < FIRST_ENDS;
+	enum sm_fill_way way;
+
+	if (s->sh->past) {
+		copy_past(m->at + at, m->mine + at, bytes);
+		return;
+	}
+	for (size_t n; bytes; at += n, bytes -= n) {
+		const uint64_t run = run_at(s, m, at, &way);
+
+		n = run < bytes ? (size_t)run : bytes;
+		sm_fill(&m->fill, way, sure, m->at + at, m->mine + at, n);
+	}
+}

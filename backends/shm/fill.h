@@ -31,4 +31,11 @@ void sm_fill(struct sm_fill *f, enum sm_fill_way way, bool sure, char *to, const
 /* Stores chunk number n of all epochs, whose bytes begin at offset `skip`, into its slot. */
 void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t skip, size_t bytes);
 
+#define SM_FILL_TRIED 8192u /* bytes of a message by pull that are stored each way in a trial */
+
+/* True if there is a trial of how to store a message by pull in this epoch. */
+bool sm_tries_peer(const struct sm_bound *s, const struct sm_msg *m);
+/* Stores bytes of a message by pull, from offset `at` on, in the receiver's buffer at m->at. */
+void sm_fill_peer(const struct sm_bound *s, struct sm_msg *m, uint64_t at, size_t bytes);
+
 #endif

@@ -77,7 +77,7 @@ static int move_as_sender(struct sm_bound *s, struct sm_msg *m, uint64_t skip, s
 		s->b.reduce_packed(s->b.reduce_arg, m->mine + skip, from ? from + skip : NULL, m->at + skip, 0,
 				   bytes / s->b.layout->basic, how == BIN_OP_RECV_REDUCE_WITH);
 	else
-		copy_long(m->at + skip, m->mine + skip, bytes, s->sh->past);
+		sm_fill_peer(s, m, skip, bytes);
 	return 0;
 }
 
@@ -282,7 +282,8 @@ static struct sm_msg *next_operand(struct sm_bound *s, const struct sm_msg *m)
 static int reduce_parts(struct sm_bound *s, struct sm_msg *const of[], uint32_t n, bool answers)
 {
 	const struct sm_msg *last = of[n - 1];
-	const size_t alone = last->bytes > SM_ANSWERED_MAX ? SM_ANSWERED_LONG : SM_ANSWERED, most = n == 1 ? alone : TOGETHER_BYTES;
+	const size_t alone = last->bytes > SM_ANSWERED_MAX ? SM_ANSWERED_LONG : sm_tries_peer(s, last) ? SM_FILL_TRIED : SM_ANSWERED;
+	const size_t most = n == 1 ? alone : TOGETHER_BYTES;
 
 	for (uint64_t at = 0; at < last->bytes; at += most) {
 		const size_t bytes = last->bytes - at < most ? last->bytes - at : most;
