@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chunks are stored into their slots through the caches, or past them if that is faster by far: a core that is far away keeps the lines
- * that its rank has read, and each store has to get them. Nobody knows where the cores of a virtual machine are, so the sender now and
- * then stores a chunk either way, and measures. The receiver need not know. */
+ * What a sender stores for the receiver, chunks in slots or a message by pull in the receiver's buffer, goes through the caches, or past
+ * them if that is faster by far: a core that is far away keeps the lines that its rank has read, and each store has to get them. Nobody
+ * knows where the cores of a virtual machine are, so the sender now and then stores some bytes either way, and measures. The receiver need
+ * not know. */
 #include "backends/services.h"
 #include "backends/shm/copy.h"
 #include "backends/shm/move.h"

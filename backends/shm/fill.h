@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How a sender stores the chunks of a staged message into their slots: through the caches or past them (fill.c). */
+ * How a sender stores bytes where the receiver reads them, in slots or in the receiver's buffer: through the caches or past them (fill.c). */
 #ifndef BACKENDS_SHM_FILL_H
 #define BACKENDS_SHM_FILL_H
 
@@ -12,9 +12,9 @@ struct sm_msg;
 
 enum sm_fill_way { SM_FILL_AS_CHOSEN, SM_FILL_CACHES, SM_FILL_PAST };
 
-/* What trials of chunks say. */
+/* What trials say. */
 struct sm_fill {
-	bool past; /* true: chunks are stored past the caches */
+	bool past; /* true: bytes are stored past the caches */
 	bool doubts; /* true if the last trial was for the other way */
 	uint32_t took; /* through the caches, in the trial under way, ns for a KiB */
 };
@@ -24,7 +24,7 @@ struct sm_fill {
 
 /* Returns how this rank stores chunk number n of all epochs: a trial has one chunk through the caches, and then one past them. */
 enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n);
-/* Notes that a chunk of a trial, of so many bytes, took so many ns. sure: true if this trial alone may choose to go past the caches */
+/* Notes that so many bytes of a trial took so many ns. sure: true if this trial alone may choose to go past the caches */
 void sm_note_fill(struct sm_fill *f, enum sm_fill_way way, bool sure, uint64_t ns, size_t bytes);
 /* Stores bytes in such a way, and notes how long a trial takes. */
 void sm_fill(struct sm_fill *f, enum sm_fill_way way, bool sure, char *to, const char *from, size_t bytes);

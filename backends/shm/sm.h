@@ -121,7 +121,7 @@ struct sm_msg {
 	char *at; /* address in this process of the peer's bytes at `seen`; NULL if out of reach */
 	int pid; /* process ID of the peer */
 	int gain; /* learned, recv: thousandths by which the trials so far are for the ring, see sm_choose */
-	struct sm_fill fill; /* staged, send */
+	struct sm_fill fill; /* send: how it stores what it stores itself */
 };
 
 /* How a start begins an epoch (start.c): it issues the ready ops; or it does that, and then finds out whether the next one may be brief;
