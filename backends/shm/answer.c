@@ -99,9 +99,12 @@ bool sm_begin_answers(struct sm_bound *s, const struct sm_msg *m)
 
 void sm_store_answers(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes)
 {
-	for (uint32_t i = m->answers; i; i = s->msgs[i - 1].next)
-		if (s->msgs[i - 1].ahead == s->epoch)
-			sm_fill_peer(s, &s->msgs[i - 1], skip, bytes);
+	for (uint32_t i = m->answers; i; i = s->msgs[i - 1].next) {
+		struct sm_msg *a = &s->msgs[i - 1];
+
+		if (a->ahead == s->epoch)
+			sm_fill_peer(s, a, skip, a->mine + skip, bytes);
+	}
 }
 
 void sm_end_answers(const struct sm_bound *s, const struct sm_msg *m)

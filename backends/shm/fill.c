@@ -88,20 +88,20 @@ static uint64_t run_at(const struct sm_bound *s, const struct sm_msg *m, uint64_
 	return at < past ? past - at : end - at;
 }
 
-void sm_fill_peer(const struct sm_bound *s, struct sm_msg *m, uint64_t at, size_t bytes)
+void sm_fill_peer(const struct sm_bound *s, struct sm_msg *m, uint64_t at, const char *from, size_t bytes)
 {
 	/* Memory that is new, as in the first epoch, says nothing. The first trials after that have to do. */
 	const bool sure = s->epoch > 1 && s->epoch * m->bytes < FIRST_ENDS;
 	enum sm_fill_way way;
 
 	if (s->sh->past) {
-		copy_past(m->at + at, m->mine + at, bytes);
+		copy_past(m->at + at, from, bytes);
 		return;
 	}
-	for (size_t n; bytes; at += n, bytes -= n) {
+	for (size_t n; bytes; at += n, from += n, bytes -= n) {
 		const uint64_t run = run_at(s, m, at, &way);
 
 		n = run < bytes ? (size_t)run : bytes;
-		sm_fill(&m->fill, way, sure, m->at + at, m->mine + at, n);
+		sm_fill(&m->fill, way, sure, m->at + at, from, n);
 	}
 }

@@ -35,7 +35,7 @@ void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64
 
 /* True if there is a trial of how to store a message by pull in this epoch. */
 bool sm_tries_peer(const struct sm_bound *s, const struct sm_msg *m);
-/* Stores bytes of a message by pull, from offset `at` on, in the receiver's buffer at m->at. */
-void sm_fill_peer(const struct sm_bound *s, struct sm_msg *m, uint64_t at, size_t bytes);
+/* Stores bytes of a message by pull, or of what it is reduced to, from offset `at` on in the receiver's buffer at m->at. */
+void sm_fill_peer(const struct sm_bound *s, struct sm_msg *m, uint64_t at, const char *from, size_t bytes);
 
 #endif

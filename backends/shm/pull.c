@@ -67,6 +67,20 @@ static int copy_remote(struct sm_bound *s, struct sm_msg *m, uint64_t skip, char
 	return 0;
 }
 
+/* Reduces chunks with the receiver's operand `from`, into its buffer: past the caches by way of a part that stays in the nearest one. */
+static void reduce_as_sender(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t bytes, bool with, const char *from)
+{
+	const bool past = !s->sh->past && (m->fill.past || sm_tries_peer(s, m));
+	_Alignas(SM_LINE) char part[SM_FILL_TRIED];
+
+	for (size_t n; bytes; skip += n, bytes -= n) {
+		n = past && bytes > sizeof part ? sizeof part : bytes;
+		s->b.reduce_packed(s->b.reduce_arg, m->mine + skip, from + skip, past ? part : m->at + skip, 0, n / s->b.layout->basic, with);
+		if (past)
+			sm_fill_peer(s, m, skip, part, n);
+	}
+}
+
 /* Stores chunks in the receiver's buffer, at m->at or in its private memory, or reduces them. `from`: the operand at the
  * receiver that replaces those in the buffer, or NULL */
 static int move_as_sender(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size_t bytes, uint64_t how, const char *from)
@@ -74,10 +88,9 @@ static int move_as_sender(struct sm_bound *s, struct sm_msg *m, uint64_t skip, s
 	if (!m->at)
 		return copy_remote(s, m, skip, m->mine + skip, bytes, true);
 	if (how)
-		s->b.reduce_packed(s->b.reduce_arg, m->mine + skip, from ? from + skip : NULL, m->at + skip, 0,
-				   bytes / s->b.layout->basic, how == BIN_OP_RECV_REDUCE_WITH);
+		reduce_as_sender(s, m, skip, bytes, how == BIN_OP_RECV_REDUCE_WITH, from ? from : m->at);
 	else
-		sm_fill_peer(s, m, skip, bytes);
+		sm_fill_peer(s, m, skip, m->mine + skip, bytes);
 	return 0;
 }
 
