@@ -154,7 +154,36 @@ static int answered(struct member *m)
 	return 0;
 }
 
+/* Sums so long that their senders reduce a share of them, and now and then try how to store it. */
+static int shared_out(struct member *m)
+{
+	enum { N = 100000 };
+	int64_t *data;
+	struct MPIX_Sched_bind b;
+	MPIX_Sched_request req;
+	MPIX_Sched s = case_load(m, case_star);
+
+	NEED(s);
+	CALL(MPIX_Sched_alloc(m->ctx, N * sizeof *data, (void **)&data));
+	b = case_bind((void *[]){ data, NULL }, 2, N, MPIX_SCHED_INT64);
+	b.builtin = MPIX_SCHED_SUM;
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	for (int e = 0; e < 12; e++) {
+		for (int i = 0; i < N; i++)
+			data[i] = e * m->rank + i;
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		for (int i = 0; i < N && m->rank == 0; i++)
+			NEED(data[i] == (int64_t)m->size * i + e * m->size * (m->size - 1) / 2);
+	}
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_dealloc(m->ctx, data));
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 const struct test_case start_cases[] = {
+	{ .name = "shared_out", .fn = shared_out, .sizes = { 2, 3 }, .reduces = true },
 	{ .name = "answered", .fn = answered, .sizes = { 2, 3, 4 }, .reduces = true },
 	{ .name = "alone", .fn = alone, .sizes = { 2 } },
 	{ .name = "settled", .fn = settled, .sizes = { 2, 3 } },
