@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Answers. A rank often sends the peer what it has made of the peer's elements by reduction, as in an allreduce by slices: it then stores
- * each part at the peer while that is in the nearest cache. The peer has to let it before it announces its own elements: what it receives
- * may be in their place. tests/spin/answer.pml is the Promela program. How the parts are stored is measured as in fill.c. */
+ * Answers. A rank often sends a peer what it has made of the peer's elements by reduction, as in an allreduce by slices. It stores each
+ * part of that at the peer while the nearest cache has it. The peer invites it to when it announces its own elements, and not when it
+ * receives, because it receives only after these were read: what comes may take their place. tests/spin/answer.pml is the Promela
+ * program. */
 #include "backends/shm/answer.h"
 
 #include "backends/shm/copy.h"

@@ -26,7 +26,7 @@
  *
  *      LATE_INVITATION  rank 0 announces its message, and then invites
  *      NO_CLAIM         rank 1 stores all of the answer ahead, and does not say that its chunks are claimed
- *      NO_COUNT         nor that it has copied them
+ *      NO_COUNT         rank 1 does not say that it has copied them
  *      EARLY_WORDS      `avail` of the answer and `done` may be visible before its last store. (One of them may: rank 0 awaits both.)
  *      SHIFTED          in place, but each element replaces the one behind that of which it is made: sm_answer_to has to refuse that
  *      NO_DONE          later: the send completes without waiting for `done`

@@ -111,12 +111,15 @@ static void refuses_all(void)
 	struct example *x = make();
 	struct sm_desc *descs = x->s.head->descs;
 
-	for (int k = 0; k < 2; k++)
-		descs[2 * k].tag = 7;
+	for (int i = 1; i < OPS; i += 2) {
+		descs[i].tag = 7;
+		descs[i].k = 0;
+	}
 	CU_ASSERT_EQUAL(answers(x, GIVE) + answers(x, TAKE), 0);
-	for (int k = 0; k < 2; k++) {
-		descs[2 * k].tag = 0;
-		descs[2 * k].bytes = 3000;
+	for (int i = 1; i < OPS; i += 2) {
+		descs[i].tag = 0;
+		descs[i].k = 1;
+		descs[i].bytes = 3000;
 	}
 	CU_ASSERT_EQUAL(answers(x, GIVE) + answers(x, TAKE), 0);
 	for (int i = 0; i < OPS; i++)
