@@ -5,7 +5,6 @@
  * program. */
 #include "backends/shm/answer.h"
 
-#include "backends/shm/copy.h"
 #include "backends/shm/move.h"
 
 #include <stdlib.h>

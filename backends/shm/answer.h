@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Bytes that are reduced before they are stored as an answer: while they are in the nearest cache; and of a message longer than
- * SM_ANSWERED_MAX, which takes less time so (on an EPYC 0.7 of it for an allreduce of 4 to 8 MiB). */
+ * SM_ANSWERED_MAX, which takes less time so (on an EPYC 0.75 of it for an allreduce of 6 and 8 MiB). */
 #define SM_ANSWERED ((size_t)2048)
 #define SM_ANSWERED_LONG ((size_t)1 << 20)
 #define SM_ANSWERED_MAX ((uint64_t)512 << 10)
@@ -24,7 +24,7 @@ uint8_t sm_answers(const struct sm_bound *s, const struct sm_desc *e);
 /* Links an answer with the op of this rank that it waits for, if it is one at both ends: the send that it answers, or the last recv-reduce
  * of what it sends. */
 void sm_link_answer(struct sm_bound *s, const struct sm_desc *mine);
-/* Returns the answer to a send which the receiver may store as soon as it has read the elements that were sent, or NULL. */
+/* Returns the answer to a send, if the other rank may store it as soon as it has read the elements that were sent; else NULL. */
 struct sm_msg *sm_answer_to(const struct sm_bound *s, const struct sm_msg *m);
 
 /* Of a recv-reduce: finds those of its answers that this rank can store. Returns false if there are none. */

@@ -33,7 +33,8 @@ void sm_note_fill(struct sm_fill *f, enum sm_fill_way way, bool sure, uint64_t n
 	f->doubts = past != f->past;
 }
 
-void sm_fill(struct sm_fill *f, enum sm_fill_way way, bool sure, char *to, const char *from, size_t bytes)
+/* Stores bytes in such a way, and notes how long a trial takes. */
+static void store(struct sm_fill *f, enum sm_fill_way way, bool sure, char *to, const char *from, size_t bytes)
 {
 	uint64_t since;
 
@@ -56,7 +57,7 @@ void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64
 	const bool sure = n < 2 * SM_FILLS || sm_tries_fill(s, m);
 
 	if (m->mine)
-		sm_fill(&m->fill, way, sure, slot, m->mine + skip, bytes);
+		store(&m->fill, way, sure, slot, m->mine + skip, bytes);
 	else
 		sm_pack(s, m, skip, bytes, slot);
 }
@@ -102,6 +103,6 @@ void sm_fill_peer(const struct sm_bound *s, struct sm_msg *m, uint64_t at, const
 		const uint64_t run = run_at(s, m, at, &way);
 
 		n = run < bytes ? (size_t)run : bytes;
-		sm_fill(&m->fill, way, sure, m->at + at, from, n);
+		store(&m->fill, way, sure, m->at + at, from, n);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How a sender stores bytes where the receiver reads them, in slots or in the receiver's buffer: through the caches or past them (fill.c). */
+ * How a sender stores bytes where the receiver reads them, in slots or in its buffer: through the caches or past them (fill.c). */
 #ifndef BACKENDS_SHM_FILL_H
 #define BACKENDS_SHM_FILL_H
 
@@ -26,8 +26,6 @@ struct sm_fill {
 enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n);
 /* Notes that so many bytes of a trial took so many ns. sure: true if this trial alone may choose to go past the caches */
 void sm_note_fill(struct sm_fill *f, enum sm_fill_way way, bool sure, uint64_t ns, size_t bytes);
-/* Stores bytes in such a way, and notes how long a trial takes. */
-void sm_fill(struct sm_fill *f, enum sm_fill_way way, bool sure, char *to, const char *from, size_t bytes);
 /* Stores chunk number n of all epochs, whose bytes begin at offset `skip`, into its slot. */
 void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t skip, size_t bytes);
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Checks four protocols with spin: that of epochs (epoch.pml) and of answers in it (answer.pml), that of sleeping (wait.pml), and that by
-# which the threads of a communication core take turns (baton.pml). Each keeps its properties, every mutant breaks exactly the properties that it
-# should, and no case holds only because nothing happens.
+# Checks four protocols with spin: that of epochs (epoch.pml) and of answers in it (answer.pml), that of sleeping (wait.pml), and
+# that by which the threads of a communication core take turns (baton.pml). Each keeps its properties, every mutant breaks exactly
+# the properties that it should, and no case holds only because nothing happens.
 #
 # Prints a line for each case, `ok NAME` or `FAIL NAME why`, then a summary. The exit status is 0, 1, or 77 without spin or gcc.
 # To see how a case fails, run this in a copy of this directory, with the program in $M and the case's -D options in $D:

@@ -3,6 +3,8 @@
 #include "backends/shm/sm.h"
 #include "tests/unit/unit.h"
 
+#include <string.h>
+
 /* Two chunks of each SM_FILLS are tried, one each way. */
 static void turns(void)
 {
@@ -47,9 +49,34 @@ static void says(void)
 	CU_ASSERT(fill(&f, false, 10000, 1000));
 }
 
+/* Bytes that go to the receiver's buffer arrive whole in whatever parts they are stored, from the last chunk on as well; and once in so
+ * many bytes there is a trial. */
+static void peer(void)
+{
+	enum { N = 100000, PART = 30000 };
+	static char from[N], to[N];
+	struct sm_shared sh = { 0 };
+	struct sm_msg m = { .mode = SM_PULL, .bytes = N, .at = to };
+	struct sm_bound s = { .sh = &sh };
+	unsigned tries = 0;
+
+	for (s.epoch = 1; s.epoch <= 200; s.epoch++) {
+		for (int i = 0; i < N; i++)
+			from[i] = (char)(i % 251 + (int)s.epoch);
+		m.fill.took = UINT32_MAX;
+		for (int at = (N - 1) / PART * PART; at >= 0; at -= PART)
+			sm_fill_peer(&s, &m, (uint64_t)at, from + at, N - at < PART ? (size_t)(N - at) : PART);
+		CU_ASSERT_EQUAL(memcmp(from, to, N), 0);
+		CU_ASSERT_EQUAL(sm_tries_peer(&s, &m), m.fill.took != UINT32_MAX);
+		tries += sm_tries_peer(&s, &m);
+	}
+	CU_ASSERT_EQUAL(tries, 7); /* after 0.5, 1 and 1.5 MiB, then each 4 MiB of 20 MB */
+}
+
 static const struct unit_test tests[] = {
 	{ "turns", turns },
 	{ "says", says },
+	{ "peer", peer },
 	{ NULL, NULL },
 };
 

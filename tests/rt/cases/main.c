@@ -71,7 +71,12 @@ const char case_answer[] =
 /* Texts that goalc compiles first. If take_compiled is set, case_load() loads these binaries instead of the texts. */
 static const struct {
 	const char *text, *options;
-} compiled[] = { { case_fold, "-T fuse" }, { case_fold_left, "-T 'segment:size=1998;fuse'" }, { case_star, "-T fuse" }, { case_answer, "-T fuse" } };
+} compiled[] = {
+	{ case_fold, "-T fuse" },
+	{ case_fold_left, "-T 'segment:size=1998;fuse'" },
+	{ case_star, "-T fuse" },
+	{ case_answer, "-T fuse" },
+};
 
 static bool take_compiled;
 static char image[ELEMENTS(compiled)][4096];
