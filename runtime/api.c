@@ -3,6 +3,7 @@
  * its turn. A thread that waits makes progress on all active requests of the context, except those whose turn another
  * thread holds. */
 #include "backends/services.h"
+#include "runtime/board/board.h"
 #include "runtime/comm.h"
 #include "runtime/dump.h"
 #include "runtime/wait.h"
@@ -232,6 +233,8 @@ static inline __attribute__((always_inline)) void start_request(struct mpix_sche
 		rt_comm_count(req, 1);
 	rc = req->be->start(req->bound, ++req->epoch, helped ? own_part(req) : BE_ALL);
 	set_state(req, RT_ACTIVE);
+	if (__builtin_expect(req->crowded, 0))
+		rt_board_started(req->group->board, req->group->rank);
 	if (__builtin_expect(rc, 0))
 		rt_finish_request(req, rc);
 	rt_give(req);

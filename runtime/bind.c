@@ -466,6 +466,7 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	req->ctx = g->ctx;
 	req->group = g;
 	req->helped = g->process->comm && req->be && req->be->adopt;
+	req->crowded = group_crowded(g);
 	req->sched = sched;
 	return req;
 }

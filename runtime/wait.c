@@ -12,8 +12,9 @@
 
 /* Iterations of yielding before a thread sleeps: the rank that it waits for may share its CPU. */
 #define YIELDS 8u
-/* Iterations of spinning, about as long as two changes of ranks on a CPU, where ranks outnumber cores but none has work here. */
-#define CROWDED_SPINS 48u
+/* Iterations of a spell, about as long as two changes of ranks on a CPU; and most epochs from one in vain to the next. */
+#define SPELL_SPINS 96u
+#define SPELLS_APART_MOST 64u
 #define CHECK_NS 50000000u /* longest time between two checks, once a thread yields */
 #define SLEEP_NS 50000000u /* longest sleep, so that deaths are noticed */
 /* Longest sleep instead of a yield if not all that the thread waits for rings its bell: the handler may wait for something, too. */
@@ -152,20 +153,22 @@ static void arm_wait(struct rt_wait *w)
 
 static bool is_crowded(const struct rt_wait *w)
 {
-	return w->req ? !w->req->group->spins : w->ctx->crowded;
+	return w->req ? w->req->crowded : w->ctx->crowded;
 }
 
-/* True if another rank that was on this CPU last may need it: it does not sleep, or without `waits` it does not wait. */
-static bool needs_this_cpu(const struct be_group *g, bool waits)
+/* True if another rank that was on this CPU last may need it: it does not sleep, and if `behind` is true it has begun fewer starts than
+ * this one. */
+static bool needs_this_cpu(const struct be_group *g, bool behind)
 {
-	const uint32_t cpu = rt_board_cpu();
+	const struct rt_slot *slots = g->board->slots;
+	const uint32_t cpu = rt_board_cpu(), mine = atomic_load_explicit(&slots[g->rank].starts, memory_order_relaxed);
 	bool needed = false;
 
 	for (uint32_t r = 0; r < g->size && !needed; r++) {
-		const struct rt_slot *s = &g->board->slots[r];
+		const struct rt_slot *s = &slots[r];
 
 		needed = r != g->rank && atomic_load_explicit(&s->cpu, memory_order_relaxed) == cpu &&
-			 (waits ? !rt_group_sleeps(g, r) : !atomic_load_explicit(&s->waits, memory_order_relaxed));
+			 (behind ? (int32_t)(atomic_load_explicit(&s->starts, memory_order_relaxed) - mine) < 0 : !rt_group_sleeps(g, r));
 	}
 	return needed;
 }
@@ -173,7 +176,7 @@ static bool needs_this_cpu(const struct be_group *g, bool waits)
 /* True if the thread has yielded in vain for long enough. */
 static bool has_no_patience(const struct rt_wait *w)
 {
-	const bool needed = w->req && patience_over(&w->patience, 0) && needs_this_cpu(w->req->group, true);
+	const bool needed = w->req && patience_over(&w->patience, 0) && needs_this_cpu(w->req->group, false);
 
 	return needed || patience_over(&w->patience, PATIENCE_NS);
 }
@@ -183,9 +186,35 @@ static bool keeps_cpu(struct rt_wait *w, uint64_t now)
 {
 	struct stays *s = &w->ctx->stays;
 
-	if (now >= w->patience.stays && w->req && stays_due(s, now) && needs_this_cpu(w->req->group, true))
+	if (now >= w->patience.stays && w->req && stays_due(s, now) && needs_this_cpu(w->req->group, false))
 		w->patience.stays = stays_begin(s, now);
 	return now < w->patience.stays;
+}
+
+/* Begins a spell: the thread spins instead of yielding, where ranks outnumber cores but none on its CPU is behind. */
+static bool begin_spell(struct rt_wait *w)
+{
+	const struct mpix_sched_request *req = w->req;
+
+	if (!req || !req->crowded || w->armed || req->epoch < req->spell_from || needs_this_cpu(req->group, true))
+		return false;
+	w->in_spell = true;
+	spin_more(w, SPELL_SPINS);
+	return true;
+}
+
+/* Ends a spell. So that spells are frequent only where more than half of them end the wait, they come half as often after one in vain, and
+ * twice as often after another. */
+static void end_spell(struct rt_wait *w, bool in_vain)
+{
+	struct mpix_sched_request *req = w->req;
+
+	w->in_spell = false;
+	if (!in_vain)
+		req->spells_apart /= 2;
+	else if (req->spells_apart < SPELLS_APART_MOST)
+		req->spells_apart = req->spells_apart ? 2 * req->spells_apart : 1;
+	req->spell_from = req->epoch + req->spells_apart;
 }
 
 /* Yields the CPU, or keeps it. Prepares to sleep instead if other ranks need the CPU, and yields let nobody run. now: when the iteration
@@ -226,16 +255,14 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 		if (!w->began) {
 			w->began = w->checked = now;
 			w->patience = (struct patience){ 0 };
+			w->in_spell = false;
 			if (w->req)
 				rt_board_here(w->req->group->board, w->req->group->rank);
-			if (w->req && is_crowded(w)) {
-				atomic_store_explicit(&w->req->group->board->slots[w->req->group->rank].waits, 1, memory_order_relaxed);
-				if (!needs_this_cpu(w->req->group, false)) {
-					spin_more(w, CROWDED_SPINS);
-					return RT_AGAIN;
-				}
-			}
 		}
+		if (w->in_spell)
+			end_spell(w, true);
+		else if (begin_spell(w))
+			return RT_AGAIN;
 		if (now - w->checked > CHECK_NS) /* iterations take long if others want the CPU */
 			due = RT_CHECK;
 		if (due == RT_CHECK)
@@ -301,8 +328,8 @@ void rt_wait_over(struct rt_wait *w)
 		disarm_wait(w);
 	if (!req)
 		return;
-	if (w->began && is_crowded(w))
-		atomic_store_explicit(&req->group->board->slots[req->group->rank].waits, 0, memory_order_relaxed);
+	if (w->began && w->in_spell)
+		end_spell(w, false);
 	req->last_ns = ns;
 	ns -= ns < wakes ? ns : wakes; /* without the time of waking up: otherwise a rank that slept once would always sleep */
 	req->mean_ns = (3 * req->mean_ns + ns) / 4;

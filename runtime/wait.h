@@ -39,6 +39,7 @@ struct rt_wait {
 	uint32_t seen; /* count of the bell when it was armed */
 	uint32_t sleeps;
 	uint8_t policy; /* enum rt_policy */
+	bool in_spell; /* valid once the first spin has ended: the thread spins in a spell (wait.c) */
 	bool awake; /* the thread also waits for events that do not ring this bell, so it never sleeps for long */
 	bool held; /* the caller holds the request's turn */
 	bool armed; /* the thread has announced that it is about to sleep */
@@ -75,7 +76,7 @@ static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_request *r
 /* True if a wait for a request that completes at once has to begin and end, too: it is traced, or does not spin, or changes the mean. */
 static inline bool rt_wait_counts(const struct mpix_sched_request *req)
 {
-	return req->ctx->trace || !req->group->spins || req->mean_ns;
+	return req->ctx->trace || req->crowded || req->mean_ns;
 }
 
 /* Begins a wait for requests of a context and for other things, which ring no bell. */
