@@ -329,6 +329,8 @@ static inline int finish_epoch(struct mpix_sched_request *req)
 {
 	int err = atomic_load_explicit(&req->turn->err, memory_order_relaxed);
 
+	if (__builtin_expect(req->makes_pages, 0))
+		rt_huge_go_on(req);
 	set_state(req, err ? RT_FAILED : RT_IDLE);
 	count_active(req->ctx, -1u);
 	rt_give(req);

@@ -293,6 +293,7 @@ int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n)
 	if (!err) {
 		req->buffers = next;
 		req->spare = old;
+		rt_huge_bind(req);
 	}
 	count_memory(req);
 	return err;
@@ -315,12 +316,13 @@ static int find_fragment(struct mpix_sched_request *req)
 	return 0;
 }
 
-static int check_move(struct mpix_sched_ctx *ctx)
+/* Checks a variable that is 0 or 1. */
+static int check_switch(struct mpix_sched_ctx *ctx, enum env_name name)
 {
-	long moves;
-	int err = rt_env(ctx, ENV_GOAL_MOVE, &moves);
+	long on;
+	int err = rt_env(ctx, name, &on);
 
-	return err ? err : moves == 0 || moves == 1 ? 0 : rt_bad_env(ctx, ENV_GOAL_MOVE);
+	return err ? err : on == 0 || on == 1 ? 0 : rt_bad_env(ctx, name);
 }
 
 /* Prepares all that concerns this rank alone, and fills in its contract. */
@@ -333,7 +335,8 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 
 	err = err ? err : rt_trace_open(req->ctx);
 	err = err ? err : find_fragment(req);
-	err = err ? err : check_move(req->ctx);
+	err = err ? err : check_switch(req->ctx, ENV_GOAL_MOVE);
+	err = err ? err : check_switch(req->ctx, ENV_GOAL_HUGE);
 	if (err)
 		return err;
 	if (req->ctx->policy < 0)
@@ -626,6 +629,7 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 		rt_unbind(req);
 	if (rc || !req)
 		return rc;
+	rt_huge_bind(req);
 	count_memory(req);
 	*out = req;
 	return 0;

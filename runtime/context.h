@@ -5,6 +5,7 @@
 
 #include "backends/backend.h"
 #include "include/mpix_sched.h"
+#include "runtime/huge.h"
 #include "util/env.h"
 #include "util/err.h"
 #include "util/mem.h"
@@ -32,6 +33,7 @@ struct mpix_sched_ctx {
 	struct rt_selected *selected; /* selection tables and compiled schedules; NULL until first used */
 	struct rt_heap *heap;
 	struct rt_moved *moved; /* memory of the program in the heap; NULL if none is moved */
+	struct rt_huge huge; /* huge pages under buffers of the program */
 	const struct be_row *backend; /* backend for its requests; NULL if GOAL_BACKEND names none */
 	bool automatic; /* GOAL_BACKEND is BE_AUTO: groups on several nodes may use the backend with a network */
 	void *be_state; /* the backend's data for this context (group_state) */

@@ -118,6 +118,8 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 		ctx->env[i].err = env_number(i, &ctx->env[i].value);
 	if (!ctx->env[ENV_GOAL_MOVE].err && ctx->env[ENV_GOAL_MOVE].value == 1)
 		ctx->moved = rt_moved_new(ctx->heap);
+	ctx->huge.since = clock_now_ns();
+	atomic_init(&ctx->huge.works, !ctx->env[ENV_GOAL_HUGE].err && ctx->env[ENV_GOAL_HUGE].value == 1 && mem_may_collapse());
 	ctx->policy = rt_policy();
 	ctx->umwaits = rt_cpu_umwaits();
 	rt_usr1_hold();

@@ -40,6 +40,7 @@ struct mpix_sched_request {
 	struct rt_driver *driver; /* driver that makes progress on the bound request; NULL if it is not helped */
 	uint64_t epoch;
 	bool helped; /* other threads than the rank's own make progress on it, too (be_bind.helped) */
+	bool makes_pages; /* some huge pages under its buffers may not be made yet */
 	bool crowded; /* ranks outnumber cores in the group: starts are counted on its board */
 	/* A thread that is about to sleep in its wait for the request holds the turn, and will look at the request once more. So other
 	 * threads of the rank may sleep although they could not take the turn. */
@@ -75,6 +76,7 @@ struct mpix_sched_request {
 	/* Spells of spinning in waits (wait.c): the next epoch that may have one, and how many epochs after the last one that is */
 	uint64_t spell_from;
 	uint32_t spells_apart;
+	struct rt_page page; /* the next huge page to make, if makes_pages is true */
 };
 
 /* Collective. Binds a schedule and adds the request to its context; if that fails, undoes all of it. If `sched` or `bind` is

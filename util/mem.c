@@ -4,10 +4,17 @@
 
 #include "util/align.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* since Linux 6.1 */
+#endif
 
 /* Size in bytes up to which glibc serves malloc, but not calloc, from the thread's own cache. */
 #define SMALL ((size_t)1024)
@@ -103,6 +110,24 @@ void mem_large_free(void *p, size_t size)
 {
 	if (p)
 		munmap(p, large_size(size));
+}
+
+bool mem_may_collapse(void)
+{
+	const int fd = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
+	char text[64] = "";
+	bool may;
+
+	if (fd < 0)
+		return false;
+	may = read(fd, text, sizeof text - 1) > 0 && !strstr(text, "[never]");
+	close(fd);
+	return may;
+}
+
+int mem_collapse(void *at, size_t len)
+{
+	return madvise(at, len, MADV_COLLAPSE) ? errno : 0;
 }
 
 /* ---- growable arrays ---- */

@@ -6,6 +6,7 @@
 
 #include "util/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,11 @@ char *mem_reserve(size_t size);
  * being copied. Returns NULL when out of memory; then `p` is still valid. */
 void *mem_large(void *p, size_t old, size_t size);
 void mem_large_free(void *p, size_t size);
+/* True unless the administrator has forbidden large pages. */
+bool mem_may_collapse(void);
+/* Has the kernel make large pages of those in [at, at + len), multiples of MEM_LARGE_PAGE. Returns 0 or an error number of madvise(2);
+ * EINVAL where there is nothing, or before Linux 6.1. */
+int mem_collapse(void *at, size_t len);
 
 /* A growable array of T: VEC(int) v = {0}; VEC_PUSH(&v, 3) returns 0 or -ERR_NOMEM. */
 #define VEC(T)                \

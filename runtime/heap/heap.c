@@ -20,9 +20,6 @@
 #define PAGES ((size_t)16 << 10)
 #define PAGE ((size_t)4096)
 #define FILLED ((size_t)1 << 30) /* most bytes of a block that is present at once: of a longer one the program may touch little */
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* since Linux 6.1 */
-#endif
 
 static void close_files(const struct rt_heap *h)
 {
@@ -76,7 +73,7 @@ void rt_heap_fill(char *at, size_t len)
 	/* The kernel makes a huge page where one of its pages is present. */
 	for (uintptr_t p = first; p < end; p += RT_HEAP_STEP)
 		atomic_fetch_or_explicit((_Atomic char *)p, 0, memory_order_relaxed);
-	madvise((void *)first, end - first, MADV_COLLAPSE);
+	mem_collapse((void *)first, end - first);
 }
 
 int rt_resize(int fd, size_t size)

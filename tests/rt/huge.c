@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * huge: long blocks of the shared heap are in huge pages, for the rank that allocates them and for one that reads them, and so is
- * memory that is moved there, at both of its addresses. Prints a line for each case. */
+ * memory that is moved there, at both of its addresses, and in the end what stays where it is. Prints a line for each case. */
 #include "tests/rt/team.h"
+#include "util/clock.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ static size_t huge(const char *block)
 		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
 			counts = block ? from < (unsigned long)block + LONG && (unsigned long)block < to :
 					 strstr(line, "memfd:goal-heap") != NULL;
-		else if (counts && sscanf(line, "ShmemPmdMapped: %lu kB", &kib) == 1)
+		else if (counts && (sscanf(line, "ShmemPmdMapped: %lu kB", &kib) == 1 || sscanf(line, "AnonHugePages: %lu kB", &kib) == 1))
 			all += kib << 10;
 	if (f)
 		fclose(f);
@@ -97,22 +98,81 @@ static int sparse(struct member *m)
 	return 0;
 }
 
-/* True if the kernel makes huge pages of shared memory. */
-static bool has_huge(void)
+/* A buffer in a mapping of its own, which begins behind the begin of a huge page. */
+static int *apart(void)
 {
-	const int fd = memfd_create("huge", MFD_CLOEXEC);
+	char *all = mmap(NULL, LONG + 3 * HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at;
+
+	if (all == MAP_FAILED)
+		return NULL;
+	at = all + -(uintptr_t)all % HUGE_PAGE + HUGE_PAGE / 2;
+	return mprotect(at, LONG, PROT_READ | PROT_WRITE) ? NULL : (int *)(void *)at;
+}
+
+#define LIMIT_NS 60000000000u
+
+/* Epochs with memory of the program, until all of its pages that can be are huge; or some, in which none become so. */
+static int epochs_until(struct member *m, int *in, int *out, bool made)
+{
+	const size_t most = LONG - HUGE_PAGE;
+	uint64_t since = clock_now_ns();
+	MPIX_Sched_request req;
+	size_t all;
+
+	memset(in, 1, LONG);
+	memset(out, 1, LONG);
+	NEED(!huge((char *)in) && !huge((char *)out));
+	if (team_ring_init(m, in, out, N, &req))
+		return 1;
+	do {
+		if (team_ring_epochs(m, req, in, out, N))
+			return 1;
+		all = huge((char *)in) + huge((char *)out);
+	} while (made && all < 2 * most && clock_now_ns() - since < LIMIT_NS);
+	NEED(all == (made ? 2 * most : 0));
+	CALL(MPIX_Sched_free(&req));
+	return 0;
+}
+
+/* Memory, and then other memory at the same addresses. */
+static int program(struct member *m)
+{
+	int *in = apart(), *out = apart();
+
+	NEED(in && out);
+	if (epochs_until(m, in, out, true))
+		return 1;
+	for (int i = 0; i < 2; i++)
+		NEED(mmap(i ? out : in, LONG, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
+	return epochs_until(m, in, out, true);
+}
+
+static int kept(struct member *m)
+{
+	int *in = apart(), *out = apart();
+
+	NEED(in && out);
+	return epochs_until(m, in, out, false);
+}
+
+/* True if the kernel makes a huge page of memory that is there in small ones, of a file in memory or of none. */
+static bool has_huge(bool shared)
+{
+	const int fd = shared ? memfd_create("huge", MFD_CLOEXEC) : -1;
 	char *all = mmap(NULL, 2 * HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *p;
 	bool ok;
 
-	if (fd < 0 || ftruncate(fd, HUGE_PAGE) || all == MAP_FAILED)
+	if (all == MAP_FAILED || (shared && (fd < 0 || ftruncate(fd, HUGE_PAGE))))
 		return false;
-	p = mmap(all + -(uintptr_t)all % HUGE_PAGE, HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	p = mmap(all + -(uintptr_t)all % HUGE_PAGE, HUGE_PAGE, PROT_READ | PROT_WRITE,
+		 MAP_FIXED | (shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS), fd, 0);
 	if (p == MAP_FAILED)
 		return false;
 	*p = 1;
-	ok = !madvise(p, HUGE_PAGE, MADV_COLLAPSE);
+	ok = (shared || !huge(p)) && !madvise(p, HUGE_PAGE, MADV_COLLAPSE);
 	munmap(all, 2 * HUGE_PAGE);
-	close(fd);
+	if (shared)
+		close(fd);
 	return ok;
 }
 
@@ -120,19 +180,26 @@ static bool has_huge(void)
 int main(int argc, char **argv)
 {
 	static const struct {
-		const char *name, *move;
+		const char *name, *move, *huge;
+		int ranks;
 		int (*fn)(struct member *);
-	} cases[] = { { "heap", "0", heap }, { "sparse", "0", sparse }, { "moved", "1", moved } };
-	const char *why = has_huge() ? NULL : "the kernel makes no huge pages of shared memory";
+	} cases[] = { { "heap", "0", "0", 2, heap },
+		      { "sparse", "0", "0", 2, sparse },
+		      { "moved", "1", "0", 2, moved },
+		      { "program", "0", "1", 1, program },
+		      { "kept", "0", "0", 1, kept } };
+	const char *why[] = { has_huge(true) ? NULL : "the kernel makes no huge pages of shared memory",
+			      has_huge(false) ? NULL : "the kernel makes no huge pages later, or all memory is in some from the beginning" };
 	int bad = 0;
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		const char *skips = why ? why : argc > 1 && *cases[i].move == '1' ? argv[1] : NULL;
+		const char *not = why[cases[i].ranks == 1], *skips = not ? not : argc > 1 && *cases[i].move == '1' ? argv[1] : NULL;
 		bool ok = true;
 
 		setenv("GOAL_MOVE", cases[i].move, 1);
+		setenv("GOAL_HUGE", cases[i].huge, 1);
 		if (!skips)
-			ok = team_run(2, false, cases[i].fn, NULL) == 0;
+			ok = team_run(cases[i].ranks, false, cases[i].fn, NULL) == 0;
 		printf("%s huge.%s %s\n", skips ? "skip" : ok ? "ok" : "FAIL", cases[i].name, skips ? skips : "");
 		fflush(stdout);
 		bad |= !ok;

@@ -86,5 +86,6 @@ refuses cpus_end 'GOAL_COMM_CPUS cannot be "1,"' GOAL_PROGRESS=thread GOAL_COMM_
 refuses placement 'GOAL_PLACEMENT cannot be "odd"' GOAL_PROGRESS=thread GOAL_PLACEMENT=odd
 refuses cores 'GOAL_COMM_CORES cannot be "some"' GOAL_PROGRESS=thread GOAL_COMM_CORES=some
 refuses fragment 'GOAL_FRAGMENT cannot be "-1"' GOAL_FRAGMENT=-1
+refuses huge 'GOAL_HUGE cannot be "2"' GOAL_HUGE=2
 refuses list 'communication cannot be placed: there is no core 1000' GOAL_PROGRESS=thread GOAL_PLACEMENT=1000
 finish
