@@ -41,7 +41,7 @@ static char *page_at(const struct mpix_sched_request *req, uint32_t buffer, size
 	return at + MEM_LARGE_PAGE <= begin + len ? (char *)at : NULL;
 }
 
-/* Makes pages until all are made, or the time is over. */
+/* Makes pages until all are made, the time is over, or the system has no more. */
 static void make_pages(struct mpix_sched_request *req)
 {
 	struct rt_huge *h = &req->ctx->huge;
@@ -50,7 +50,7 @@ static void make_pages(struct mpix_sched_request *req)
 	const uint64_t from = clock_now_ns(), until = left > 0 ? from + (uint64_t)(left < MOST_NS ? left : MOST_NS) : from;
 	uint64_t now = from;
 
-	while (p->buffer < req->nbuffers && now < until) {
+	while (p->buffer < req->nbuffers && now < until && atomic_load_explicit(&h->works, memory_order_relaxed)) {
 		char *at = page_at(req, p->buffer, p->done);
 
 		if (!at) {
