@@ -16,7 +16,8 @@
 #define FIRST_NS 20000000 /* that a context may spend at once */
 #define SHARE 64 /* and later one of so many nanoseconds */
 #define MOST_NS 20000000 /* in one go */
-#define LEAST_NS 10000000 /* at the end of an epoch: few of them take long then */
+#define LEAST_NS 10000000 /* at the end of an epoch */
+#define APART 16u /* epochs from one that ends with pages to the next: most take no longer than without */
 
 /* Returns the time that the context may spend now, ns; it may be negative. */
 static int64_t time_left(const struct rt_huge *h)
@@ -105,6 +106,8 @@ void rt_huge_bind(struct mpix_sched_request *req)
 
 void rt_huge_go_on(struct mpix_sched_request *req)
 {
-	if (time_left(&req->ctx->huge) >= LEAST_NS)
-		make_pages(req);
+	if (++req->page.epochs < APART || time_left(&req->ctx->huge) < LEAST_NS)
+		return;
+	req->page.epochs = 0;
+	make_pages(req);
 }

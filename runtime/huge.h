@@ -29,12 +29,13 @@ struct rt_huge {
 struct rt_page {
 	uint32_t buffer;
 	size_t done; /* bytes of that buffer's pages before this one */
+	uint32_t epochs; /* since pages were made last */
 };
 
 /* Makes pages under the buffers that a request has got, unless they have been bound before; and says in req->makes_pages whether some may
  * be left. */
 void rt_huge_bind(struct mpix_sched_request *req);
-/* Makes some of those at the end of an epoch, if it is time for it. Called while req->makes_pages is true. */
+/* Makes some of those at the end of an epoch, if it is time for it. Called at the end of each while req->makes_pages is true. */
 void rt_huge_go_on(struct mpix_sched_request *req);
 
 #endif
