@@ -8,6 +8,7 @@
 
 #include "runtime/request.h"
 #include "runtime/specialise.h"
+#include "util/align.h"
 #include "util/clock.h"
 #include "util/mem.h"
 
@@ -38,16 +39,15 @@ static char *page_at(const struct mpix_sched_request *req, uint32_t buffer, size
 	if (b->heap || !b->ptr || !rt_span(req->type, b->elements, &low, &len))
 		return NULL;
 	begin = (uintptr_t)(b->ptr + low);
-	at = (begin + MEM_LARGE_PAGE - 1) / MEM_LARGE_PAGE * MEM_LARGE_PAGE + done;
+	at = align_up(begin, MEM_LARGE_PAGE) + done;
 	return at + MEM_LARGE_PAGE <= begin + len ? (char *)at : NULL;
 }
 
-/* Makes pages until all are made, the time is over, or the system has no more. */
-static void make_pages(struct mpix_sched_request *req)
+/* Makes pages until all are made, the time is over, or the system has no more. left: as time_left returns it */
+static void make_pages(struct mpix_sched_request *req, int64_t left)
 {
 	struct rt_huge *h = &req->ctx->huge;
 	struct rt_page *p = &req->page;
-	const int64_t left = time_left(h);
 	const uint64_t from = clock_now_ns(), until = left > 0 ? from + (uint64_t)(left < MOST_NS ? left : MOST_NS) : from;
 	uint64_t now = from;
 
@@ -69,17 +69,17 @@ static void make_pages(struct mpix_sched_request *req)
 }
 
 /* True if one of the last requests had such a buffer: the pages are made, unless it is other memory at the same address. */
-static bool was_seen(struct mpix_sched_ctx *ctx, const void *ptr, size_t len)
+static bool was_seen(struct mpix_sched_ctx *ctx, const struct be_buffer *b)
 {
 	struct rt_huge *h = &ctx->huge;
 	bool seen = false;
 
 	pthread_mutex_lock(&ctx->lock);
 	for (unsigned i = 0; i < RT_HUGE_SEEN && !seen; i++)
-		seen = h->seen[i].ptr == ptr && h->seen[i].len == len;
+		seen = h->seen[i].ptr == b->ptr && h->seen[i].elements == b->elements;
 	if (!seen) {
-		h->seen[h->next].ptr = ptr;
-		h->seen[h->next].len = len;
+		h->seen[h->next].ptr = b->ptr;
+		h->seen[h->next].elements = b->elements;
 		h->next = (h->next + 1) % RT_HUGE_SEEN;
 	}
 	pthread_mutex_unlock(&ctx->lock);
@@ -98,16 +98,21 @@ void rt_huge_bind(struct mpix_sched_request *req)
 	for (uint32_t i = 0; i < req->nbuffers; i++)
 		if (page_at(req, i, 0)) {
 			req->makes_pages = true;
-			all_seen &= was_seen(req->ctx, req->buffers[i].ptr, (size_t)req->buffers[i].elements);
+			all_seen &= was_seen(req->ctx, &req->buffers[i]);
 		}
 	if (!all_seen)
-		make_pages(req);
+		make_pages(req, time_left(&req->ctx->huge));
 }
 
 void rt_huge_go_on(struct mpix_sched_request *req)
 {
-	if (++req->page.epochs < APART || time_left(&req->ctx->huge) < LEAST_NS)
+	int64_t left;
+
+	if (++req->page.epochs < APART)
+		return;
+	left = time_left(&req->ctx->huge);
+	if (left < LEAST_NS)
 		return;
 	req->page.epochs = 0;
-	make_pages(req);
+	make_pages(req, left);
 }

@@ -20,7 +20,7 @@ struct rt_huge {
 	/* The buffers that were bound last, in turn; protected by the lock of the context */
 	struct {
 		const void *ptr;
-		size_t len;
+		uint64_t elements;
 	} seen[RT_HUGE_SEEN];
 	unsigned next;
 };

@@ -73,9 +73,9 @@ struct mpix_sched_request {
 	uint64_t checked; /* the last epoch in which a wait checked whether the request can still complete */
 	/* Duration of the last wait, and moving average; ns, after the first brief spin. The average excludes the time of waking up. */
 	uint64_t last_ns, mean_ns;
-	/* Spells of spinning in waits (wait.c): the next epoch that may have one, and how many epochs after the last one that is */
-	uint64_t spell_from;
-	uint32_t spells_apart;
+	/* Adaptive spinning in waits (wait.c): the next epoch that may have it, and how many epochs after the last one that is */
+	uint64_t spins_from;
+	uint32_t spins_apart;
 	struct rt_page page; /* the next huge page to make, if makes_pages is true */
 };
 

@@ -12,9 +12,9 @@
 
 /* Iterations of yielding before a thread sleeps: the rank that it waits for may share its CPU. */
 #define YIELDS 8u
-/* Iterations of a spell, about as long as two changes of ranks on a CPU; and most epochs from one in vain to the next. */
-#define SPELL_SPINS 96u
-#define SPELLS_APART_MOST 64u
+/* Adaptive spinning: iterations, about as long as two changes of ranks on a CPU; and most epochs from one in vain to the next. */
+#define ADAPTIVE_SPINS 96u
+#define ADAPTIVE_APART_MOST 64u
 #define CHECK_NS 50000000u /* longest time between two checks, once a thread yields */
 #define SLEEP_NS 50000000u /* longest sleep, so that deaths are noticed */
 /* Longest sleep instead of a yield if not all that the thread waits for rings its bell: the handler may wait for something, too. */
@@ -156,8 +156,8 @@ static bool is_crowded(const struct rt_wait *w)
 	return w->req ? w->req->crowded : w->ctx->crowded;
 }
 
-/* True if another rank that was on this CPU last may need it: it does not sleep, and if `behind` is true it has begun fewer starts than
- * this one. */
+/* True if another rank that was on this CPU last may need it: it does not sleep, or with `behind` it has begun fewer starts than this
+ * one. */
 static bool needs_this_cpu(const struct be_group *g, bool behind)
 {
 	const struct rt_slot *slots = g->board->slots;
@@ -191,30 +191,30 @@ static bool keeps_cpu(struct rt_wait *w, uint64_t now)
 	return now < w->patience.stays;
 }
 
-/* Begins a spell: the thread spins instead of yielding, where ranks outnumber cores but none on its CPU is behind. */
-static bool begin_spell(struct rt_wait *w)
+/* Begins adaptive spinning: where ranks outnumber cores but none on its CPU is behind, the thread spins before it yields. */
+static bool begin_adaptive(struct rt_wait *w)
 {
 	const struct mpix_sched_request *req = w->req;
 
-	if (!req || !req->crowded || w->armed || req->epoch < req->spell_from || needs_this_cpu(req->group, true))
+	if (!req || !req->crowded || w->armed || req->epoch < req->spins_from || needs_this_cpu(req->group, true))
 		return false;
-	w->in_spell = true;
-	spin_more(w, SPELL_SPINS);
+	w->adapts = true;
+	spin_more(w, ADAPTIVE_SPINS);
 	return true;
 }
 
-/* Ends a spell. So that spells are frequent only where more than half of them end the wait, they come half as often after one in vain, and
- * twice as often after another. */
-static void end_spell(struct rt_wait *w, bool in_vain)
+/* Ends it. It comes half as often after one in vain, and twice as often after another, so that it is frequent only where more than half
+ * end the wait. */
+static void end_adaptive(struct rt_wait *w, bool in_vain)
 {
 	struct mpix_sched_request *req = w->req;
 
-	w->in_spell = false;
+	w->adapts = false;
 	if (!in_vain)
-		req->spells_apart /= 2;
-	else if (req->spells_apart < SPELLS_APART_MOST)
-		req->spells_apart = req->spells_apart ? 2 * req->spells_apart : 1;
-	req->spell_from = req->epoch + req->spells_apart;
+		req->spins_apart /= 2;
+	else if (req->spins_apart < ADAPTIVE_APART_MOST)
+		req->spins_apart = req->spins_apart ? 2 * req->spins_apart : 1;
+	req->spins_from = req->epoch + req->spins_apart;
 }
 
 /* Yields the CPU, or keeps it. Prepares to sleep instead if other ranks need the CPU, and yields let nobody run. now: when the iteration
@@ -255,13 +255,13 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 		if (!w->began) {
 			w->began = w->checked = now;
 			w->patience = (struct patience){ 0 };
-			w->in_spell = false;
+			w->adapts = false;
 			if (w->req)
 				rt_board_here(w->req->group->board, w->req->group->rank);
 		}
-		if (w->in_spell)
-			end_spell(w, true);
-		else if (begin_spell(w))
+		if (w->adapts)
+			end_adaptive(w, true);
+		else if (begin_adaptive(w))
 			return RT_AGAIN;
 		if (now - w->checked > CHECK_NS) /* iterations take long if others want the CPU */
 			due = RT_CHECK;
@@ -328,8 +328,8 @@ void rt_wait_over(struct rt_wait *w)
 		disarm_wait(w);
 	if (!req)
 		return;
-	if (w->began && w->in_spell)
-		end_spell(w, false);
+	if (w->began && w->adapts)
+		end_adaptive(w, false);
 	req->last_ns = ns;
 	ns -= ns < wakes ? ns : wakes; /* without the time of waking up: otherwise a rank that slept once would always sleep */
 	req->mean_ns = (3 * req->mean_ns + ns) / 4;

@@ -39,7 +39,7 @@ struct rt_wait {
 	uint32_t seen; /* count of the bell when it was armed */
 	uint32_t sleeps;
 	uint8_t policy; /* enum rt_policy */
-	bool in_spell; /* valid once the first spin has ended: the thread spins in a spell (wait.c) */
+	bool adapts; /* valid once the first spin has ended: the thread spins once more before it yields (wait.c) */
 	bool awake; /* the thread also waits for events that do not ring this bell, so it never sleeps for long */
 	bool held; /* the caller holds the request's turn */
 	bool armed; /* the thread has announced that it is about to sleep */

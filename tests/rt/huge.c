@@ -182,25 +182,25 @@ int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name, *move, *huge;
-		int ranks;
+		bool shared; /* pages of shared memory, which two ranks have */
 		int (*fn)(struct member *);
-	} cases[] = { { "heap", "0", "0", 2, heap },
-		      { "sparse", "0", "0", 2, sparse },
-		      { "moved", "1", "0", 2, moved },
-		      { "program", "0", "1", 1, program },
-		      { "kept", "0", "0", 1, kept } };
-	const char *why[] = { has_huge(true) ? NULL : "the kernel makes no huge pages of shared memory",
-			      has_huge(false) ? NULL : "the kernel makes no huge pages later, or all memory is in some from the beginning" };
+	} cases[] = { { "heap", "0", "0", true, heap },
+		      { "sparse", "0", "0", true, sparse },
+		      { "moved", "1", "0", true, moved },
+		      { "program", "0", "1", false, program },
+		      { "kept", "0", "0", false, kept } };
+	const char *why[] = { has_huge(false) ? NULL : "the kernel makes no huge pages later, or all memory is in some from the beginning",
+			      has_huge(true) ? NULL : "the kernel makes no huge pages of shared memory" };
 	int bad = 0;
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		const char *not = why[cases[i].ranks == 1], *skips = not ? not : argc > 1 && *cases[i].move == '1' ? argv[1] : NULL;
+		const char *not = why[cases[i].shared], *skips = not ? not : argc > 1 && *cases[i].move == '1' ? argv[1] : NULL;
 		bool ok = true;
 
 		setenv("GOAL_MOVE", cases[i].move, 1);
 		setenv("GOAL_HUGE", cases[i].huge, 1);
 		if (!skips)
-			ok = team_run(cases[i].ranks, false, cases[i].fn, NULL) == 0;
+			ok = team_run(cases[i].shared ? 2 : 1, false, cases[i].fn, NULL) == 0;
 		printf("%s huge.%s %s\n", skips ? "skip" : ok ? "ok" : "FAIL", cases[i].name, skips ? skips : "");
 		fflush(stdout);
 		bad |= !ok;
