@@ -179,6 +179,8 @@ static bool entry_ok(const struct bin *b, unsigned insn, char form, uint32_t i)
 		return ranges_ok(&b->tmpls[i], b->nwindows) && kind_of(insn, b->tmpls[i].kind);
 	case 'd':
 		return !b->deps[i].op_instance && !b->deps[i].on_instance;
+	case 'D':
+		return b->ncalls > 0; /* the machine has room to defer dependencies only then */
 	}
 	return true;
 }
