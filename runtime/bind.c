@@ -266,7 +266,7 @@ static void count_memory(struct mpix_sched_request *req)
 	req->be->memory(req->bound, &m);
 	for (size_t i = 0; i < req->views.n; i++)
 		req->views.at[i]->ops->memory(req->views.at[i], &m);
-	m.private += mem_bytes(req) + mem_bytes(req->views.at) + mem_bytes(req->safe) + mem_bytes(req->reduce_block);
+	m.private += mem_bytes(req) + mem_bytes(req->views.at) + mem_bytes(req->safe) + mem_bytes(req->awaited) + mem_bytes(req->reduce_block);
 	m.private += mem_bytes(r->ops) + mem_bytes(r->dep_at) + mem_bytes(r->deps) + mem_bytes(r->bufsize);
 	for (uint32_t i = 0; i < req->nbuffers; i++)
 		scratch += req->scratch[i] ? rt_heap_bytes(req->ctx->heap, req->scratch[i]) : 0;
@@ -474,6 +474,25 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	return req;
 }
 
+/* Notes which ranks the waits are for, where that matters: those that the request receives from, or sends to if there are none. */
+static int note_awaited(struct mpix_sched_request *req)
+{
+	const struct bin_op *ops = req->rank.ops, *end = ops + req->rank.nops;
+	bool receives = false;
+
+	if (!req->crowded)
+		return 0;
+	req->awaited = mem_calloc(req->group->size, sizeof *req->awaited);
+	if (!req->awaited)
+		return rt_fail(req->ctx, -ERR_NOMEM);
+	for (const struct bin_op *o = ops; o < end; o++)
+		receives |= bin_recvs(o->kind);
+	for (const struct bin_op *o = ops; o < end; o++)
+		if ((receives ? bin_recvs(o->kind) : bin_sends(o->kind)) && o->peer < req->group->size)
+			req->awaited[o->peer] = true;
+	return 0;
+}
+
 /* Copies the data that the other ranks have published, for the rest of the binding. */
 static int note_members(struct mpix_sched_request *req)
 {
@@ -610,6 +629,7 @@ int rt_bind(struct mpix_sched *sched, struct be_group *g, const struct MPIX_Sche
 	if (!err)
 		stock = find_stock(g, &c);
 	err = err ? err : make_bound(req, &c.offer.handle);
+	err = err ? err : note_awaited(req);
 	err = req ? enlist_request(req, err) : err;
 	c.err = (int16_t)err;
 	c.spares = (uint8_t)g->spares & 63;
@@ -653,6 +673,7 @@ void rt_unbind(struct mpix_sched_request *req)
 			rt_heap_free(ctx->heap, req->scratch[i]);
 	free(req->reduce_block);
 	free(req->safe);
+	free(req->awaited);
 	ir_rank_fini(&req->rank);
 	rt_type_unref(req->given);
 	rt_op_unref(req->op);

@@ -156,27 +156,41 @@ static bool is_crowded(const struct rt_wait *w)
 	return w->req ? w->req->crowded : w->ctx->crowded;
 }
 
-/* True if another rank that was on this CPU last may need it: it does not sleep, or with `behind` it has begun fewer starts than this
- * one. */
-static bool needs_this_cpu(const struct be_group *g, bool behind)
+/* True if another rank was on this CPU last. */
+static bool shares_cpu(const struct be_group *g, uint32_t r, uint32_t cpu)
 {
-	const struct rt_slot *slots = g->board->slots;
-	const uint32_t cpu = rt_board_cpu(), mine = atomic_load_explicit(&slots[g->rank].starts, memory_order_relaxed);
+	return r != g->rank && atomic_load_explicit(&g->board->slots[r].cpu, memory_order_relaxed) == cpu;
+}
+
+/* True if another rank that was on this CPU last does not sleep. */
+static bool others_need_cpu(const struct be_group *g)
+{
+	const uint32_t cpu = rt_board_cpu();
 	bool needed = false;
 
-	for (uint32_t r = 0; r < g->size && !needed; r++) {
-		const struct rt_slot *s = &slots[r];
-
-		needed = r != g->rank && atomic_load_explicit(&s->cpu, memory_order_relaxed) == cpu &&
-			 (behind ? (int32_t)(atomic_load_explicit(&s->starts, memory_order_relaxed) - mine) < 0 : !rt_group_sleeps(g, r));
-	}
+	for (uint32_t r = 0; r < g->size && !needed; r++)
+		needed = shares_cpu(g, r, cpu) && !rt_group_sleeps(g, r);
 	return needed;
+}
+
+/* True if the request waits for a rank that was on this CPU last and has begun fewer starts. */
+static bool awaits_this_cpu(const struct mpix_sched_request *req)
+{
+	const struct be_group *g = req->group;
+	const struct rt_slot *slots = g->board->slots;
+	const uint32_t cpu = rt_board_cpu(), mine = atomic_load_explicit(&slots[g->rank].starts, memory_order_relaxed);
+	bool awaits = false;
+
+	for (uint32_t r = 0; r < g->size && !awaits; r++)
+		awaits = req->awaited[r] && shares_cpu(g, r, cpu) &&
+			 (int32_t)(atomic_load_explicit(&slots[r].starts, memory_order_relaxed) - mine) < 0;
+	return awaits;
 }
 
 /* True if the thread has yielded in vain for long enough. */
 static bool has_no_patience(const struct rt_wait *w)
 {
-	const bool needed = w->req && patience_over(&w->patience, 0) && needs_this_cpu(w->req->group, false);
+	const bool needed = w->req && patience_over(&w->patience, 0) && others_need_cpu(w->req->group);
 
 	return needed || patience_over(&w->patience, PATIENCE_NS);
 }
@@ -186,17 +200,17 @@ static bool keeps_cpu(struct rt_wait *w, uint64_t now)
 {
 	struct stays *s = &w->ctx->stays;
 
-	if (now >= w->patience.stays && w->req && stays_due(s, now) && needs_this_cpu(w->req->group, false))
+	if (now >= w->patience.stays && w->req && stays_due(s, now) && others_need_cpu(w->req->group))
 		w->patience.stays = stays_begin(s, now);
 	return now < w->patience.stays;
 }
 
-/* Begins adaptive spinning: where ranks outnumber cores but none on its CPU is behind, the thread spins before it yields. */
+/* Begins adaptive spinning: where ranks outnumber cores the thread spins before it yields, unless it waits for a rank on its CPU. */
 static bool begin_adaptive(struct rt_wait *w)
 {
 	const struct mpix_sched_request *req = w->req;
 
-	if (!req || !req->crowded || w->armed || req->epoch < req->spins_from || needs_this_cpu(req->group, true))
+	if (!req || !req->crowded || w->armed || req->epoch < req->spins_from || awaits_this_cpu(req))
 		return false;
 	w->adapts = true;
 	spin_more(w, ADAPTIVE_SPINS);
