@@ -36,7 +36,10 @@
 #define LIMIT_NS 60000000000u /* for a command, and for the start of a group */
 #define TURNS_MAX 16
 #define FINAL 2 /* turns of the final for each of the heats */
-#define LEAD_NS 600 /* until all ranks have left the barrier */
+/* From the release of the ranks from the barrier to the common start: until all have left it, or, where ranks share cores, one of each
+ * core, which may take a change of ranks. */
+#define LEAD_NS 600
+#define LEAD_TURNS_NS 3000
 
 struct group {
 	struct board_group *on;
@@ -540,7 +543,7 @@ static void calibrate(void)
 
 		d.clock = took < d.clock ? took : d.clock;
 	}
-	d.board->lead = d.groups[0].on && d.groups[0].on->yields ? 0 : (uint64_t)(d.ticks_per_us * LEAD_NS / 1e3);
+	d.board->lead = (uint64_t)(d.ticks_per_us * (d.groups[0].on && d.groups[0].on->yields ? LEAD_TURNS_NS : LEAD_NS) / 1e3);
 }
 
 static struct entrant *enter(unsigned *n)
