@@ -440,14 +440,15 @@ static __attribute__((noinline)) void await_request(struct mpix_sched_request *r
 	rt_wait_finish(&w);
 }
 
-/* Polls a request without helpers for as long as a spin, without what a wait keeps. Returns true if that completes it. */
+/* Polls a request without helpers for as long as a spin, or once where it does not spin, without what a wait keeps. Returns true if that
+ * completes it. */
 static inline bool completes_soon(struct mpix_sched_request *req)
 {
 	int rc;
 
 	if (req->helped || rt_wait_counts(req) || atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) != 1)
 		return false;
-	rc = req->be->progress(req->bound, BE_ALL, MOST_SPINS);
+	rc = req->be->progress(req->bound, BE_ALL, req->crowded ? 0 : MOST_SPINS);
 	if (rc)
 		note_result(req, rc);
 	return rc;

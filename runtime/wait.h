@@ -73,10 +73,10 @@ static inline void rt_wait_begin(struct rt_wait *w, struct mpix_sched_request *r
 	w->awake = w->armed = w->partly = false;
 }
 
-/* True if a wait for a request that completes at once has to begin and end, too: it is traced, or does not spin, or changes the mean. */
+/* True if a wait for a request that completes at once has to begin and end, too: it is traced, or changes the mean. */
 static inline bool rt_wait_counts(const struct mpix_sched_request *req)
 {
-	return req->ctx->trace || req->crowded || req->mean_ns;
+	return req->ctx->trace || req->mean_ns;
 }
 
 /* Begins a wait for requests of a context and for other things, which ring no bell. */
