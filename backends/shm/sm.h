@@ -144,7 +144,7 @@ struct sm_bound {
 	uint64_t epoch; /* epoch under way, with helpers copied from `sh` */
 	uint32_t slot, next_slot; /* numbers of the slots of eager messages in this epoch and in the next */
 	uint8_t begins; /* enum sm_begins */
-	bool fences; /* true if a store of `started` may become visible too late: sm_start then rings all senders, wanted or not */
+	bool fences; /* true if a store of `started` may become visible too late unless a fence follows it */
 	bool quiet; /* true in a start that rings at its end */
 	uint32_t nnotices;
 	struct sm_notice *notices;

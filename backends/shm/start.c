@@ -48,7 +48,7 @@ static __attribute__((noinline)) void plan_starts(struct sm_bound *s)
 
 	if (!sm_ways_settled(s))
 		return;
-	s->begins = s->b.helped || s->fences || !n ? SM_ISSUES : SM_BRIEF;
+	s->begins = s->b.helped || !n ? SM_ISSUES : SM_BRIEF;
 	for (uint32_t i = 0; i < n && s->begins == SM_BRIEF; i++)
 		if (s->msgs[roots[i]].network || !sm_is_long(s, roots[i]))
 			s->begins = SM_ISSUES;
@@ -66,6 +66,12 @@ static __attribute__((noinline)) void plan_starts(struct sm_bound *s)
 	}
 }
 
+static inline void ring_if_wanted(const struct sm_bound *s)
+{
+	if (__builtin_expect(atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > s->epoch, 0))
+		ring_peers(s);
+}
+
 /* Says that this rank has started the epoch under way. */
 static inline void say_started(const struct sm_bound *s)
 {
@@ -73,8 +79,7 @@ static inline void say_started(const struct sm_bound *s)
 	atomic_store_explicit(&s->head->started, s->epoch, memory_order_release);
 	/* keeps the compiler from moving the load before the store, as in be_ring */
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > s->epoch, 0))
-		ring_peers(s);
+	ring_if_wanted(s);
 }
 
 static inline void give_notice(const struct sm_notice *n, uint64_t epoch)
@@ -88,12 +93,18 @@ static inline void give_notice(const struct sm_notice *n, uint64_t epoch)
 /* Starts the epoch after the last one. */
 static inline int start_briefly(struct sm_bound *s)
 {
+	const struct sm_notice *const end = s->notices + s->nnotices;
+
 	sm_next_epoch(s);
 	say_started(s);
-	for (const struct sm_notice *n = s->notices, *end = n + s->nnotices; n < end; n++) {
+	for (const struct sm_notice *n = s->notices; n < end; n++)
 		give_notice(n, s->epoch);
-		be_ring_if(&n->bells, false);
+	if (__builtin_expect(s->fences, 0)) {
+		be_fence();
+		ring_if_wanted(s); /* the look before may have missed that */
 	}
+	for (const struct sm_notice *n = s->notices; n < end; n++)
+		be_ring_if(&n->bells, false);
 	dispatch_start_later(&s->dispatcher);
 	return 0;
 }

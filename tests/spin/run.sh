@@ -256,7 +256,7 @@ for ranks in 21 12; do
   verify wait-$ranks-EARLY_COUNT PAY $r -DEARLY_COUNT
   verify wait-$ranks-fences-NO_BARRIER DEADLOCK $r -DFENCES -DNO_BARRIER
   verify wait-$ranks-credit-LATE_WANTED DEADLOCK $r -DCREDIT -DLATE_WANTED
-  verify wait-$ranks-credit-fences-TRUST_WANTED DEADLOCK $r -DCREDIT -DFENCES -DTRUST_WANTED
+  verify wait-$ranks-credit-fences-EARLY_WANTED DEADLOCK $r -DCREDIT -DFENCES -DEARLY_WANTED
 done
 # Two sleepers that want different epochs of one ringer.
 verify wait-12-credit-TORN_WANTED DEADLOCK -DRINGERS=1 -DSLEEPERS=2 -DCREDIT -DTORN_WANTED

@@ -19,7 +19,7 @@
  *
  *      FENCES         there is no membarrier, or ranks outnumber cores: ringers have a fence before the load
  *      CREDIT         ringers ring only if somebody has said that it wants this epoch, as a rank that starts does for
- *                     those that want to send to it; with FENCES always
+ *                     those that want to send to it; with FENCES they look for that behind the fence
  *
  * Mutants, each with one rule broken.  run.sh names the properties that each violates.
  *
@@ -31,7 +31,7 @@
  *      NO_COUNT       the ringer wakes without changing `count`
  *      EARLY_COUNT    the ringer changes `count` before it looks whether somebody sleeps, and wakes in any case
  *      LATE_WANTED    CREDIT: the sleeper says what it wants at its last look only
- *      TRUST_WANTED   CREDIT, FENCES: the ringer rings only if it sees a wish
+ *      EARLY_WANTED   CREDIT, FENCES: the ringer looks for a wish before its fence
  *      TORN_WANTED    CREDIT: the highest wish is found by a load and a store, not in one step
  *
  * What is one step.  Every load and every store that reaches the memory, every locked operation, membarrier, and each of
@@ -55,7 +55,7 @@
 #if (defined(LATE_WANTED) || defined(TORN_WANTED)) && !defined(CREDIT)
 #error "this mutant needs CREDIT"
 #endif
-#if defined(TRUST_WANTED) && !(defined(CREDIT) && defined(FENCES))
+#if defined(EARLY_WANTED) && !(defined(CREDIT) && defined(FENCES))
 #error "this mutant needs CREDIT and FENCES"
 #endif
 
@@ -151,12 +151,18 @@ inline ring(r)
 #endif
 }
 
-#if defined(CREDIT) && (!defined(FENCES) || defined(TRUST_WANTED))
+#ifdef CREDIT
 #define RING(r) \
+  LOOK_FENCE(r); \
   if \
   :: wanted[r] >= e -> ring(r) \
   :: else \
   fi
+#if defined(FENCES) && !defined(EARLY_WANTED)
+#define LOOK_FENCE(r)  d_step { DRAIN(r) }
+#else
+#define LOOK_FENCE(r)  skip
+#endif
 #else
 #define RING(r) ring(r)
 #endif
