@@ -277,6 +277,7 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	m->bytes = mine->bytes;
 	m->leaves = sm_is_long(s, mine->op) || can_wait(s, mine);
 	m->bells = group_bells(s->b.group, mine->peer);
+	s->tells |= mine->send || mine->bytes > SM_LOAN_MIN;
 	m->started = &s->peers[mine->peer]->started;
 	m->known = &s->known[mine->peer];
 	sm_settle(s, mine->op, s->b.buffers);

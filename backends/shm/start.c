@@ -8,16 +8,20 @@
 #include "backends/shm/answer.h"
 #include "backends/shm/move.h"
 
-/* Rings the bells of those that send to this rank; where stores need a fence first, of all peers. */
+/* Rings the bells of those that send to this rank; where stores need a fence, which comes before this, of all peers. */
 static __attribute__((noinline)) void ring_peers(const struct sm_bound *s)
 {
 	const struct sm_desc *last = NULL;
 
-	if (s->fences)
-		be_fence();
 	for (const struct sm_desc *e = s->head->descs, *end = e + s->head->ndescs; e < end && (s->fences || !e->send); last = e++)
 		if (!last || last->peer != e->peer)
 			be_ring_if(s->msgs[e->op].bells, false);
+}
+
+static inline void ring_if_wanted(const struct sm_bound *s)
+{
+	if (__builtin_expect(atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > s->epoch, 0))
+		ring_peers(s);
 }
 
 /* Where stores need a fence before the bells are rung, one at the end of a start is for all of them. */
@@ -28,7 +32,11 @@ static __attribute__((noinline)) int start_fenced(struct sm_bound *s, unsigned w
 	s->quiet = true;
 	rc = dispatch_start(&s->dispatcher, who);
 	s->quiet = false;
-	ring_peers(s);
+	be_fence();
+	if (s->tells)
+		ring_peers(s);
+	else
+		ring_if_wanted(s);
 	return rc;
 }
 
@@ -64,12 +72,6 @@ static __attribute__((noinline)) void plan_starts(struct sm_bound *s)
 			add_notice(s, answer);
 		add_notice(s, m);
 	}
-}
-
-static inline void ring_if_wanted(const struct sm_bound *s)
-{
-	if (__builtin_expect(atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > s->epoch, 0))
-		ring_peers(s);
 }
 
 /* Says that this rank has started the epoch under way. */
