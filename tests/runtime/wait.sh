@@ -6,6 +6,7 @@ set -u
 . "$(dirname "$0")/../lib.sh"
 for kind in ${KINDS:-processes threads}; do
 	program wait.$kind "${LIMIT:-900}" "$BUILD/tests/rt-wait" "${WAITS:-1500}" "$kind" "${SEED:-1}"
+	program wait.crowd.$kind 60 "$BUILD/tests/rt-crowd" "$kind"
 done
 
 # Who sleeps hears of deaths, too.
