@@ -52,7 +52,7 @@ struct mpix_sched_request {
 	struct mpix_sched_op *op; /* the user's operation; NULL: reduce.kernel is used */
 	struct rt_reduce reduce, plain; /* reduce: for elements of type; plain: for contiguous basic elements */
 	size_t fragment; /* bytes of a fragment of large copies, in which a waiting rank joins; 0: not split (be_bind.fragment) */
-	bool *awaited; /* by rank: true for one whose messages its waits are for, see note_awaited. NULL unless crowded */
+	bool *awaited; /* by rank: true for one that waits for the request are for, see note_awaited. NULL unless crowded */
 	struct rt_member *members; /* data that each rank published, by rank; NULL except during binding */
 	VEC(struct be_bound *) views; /* views of requests of ranks in other processes, bound together with this one */
 	struct ir_rank rank;

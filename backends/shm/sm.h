@@ -146,7 +146,7 @@ struct sm_bound {
 	uint8_t begins; /* enum sm_begins */
 	bool fences; /* true if a store of `started` may become visible too late unless a fence follows it */
 	bool quiet; /* true in a start that rings at its end */
-	bool tells; /* true if a start may store more that peers wait for than `started` */
+	bool tells; /* true if a start may store other things than `started` that peers wait for */
 	uint32_t nnotices;
 	struct sm_notice *notices;
 	struct sm_learn learn;
