@@ -31,20 +31,12 @@ static enum MPIX_Sched_way note_first(const struct MPIX_Sched_energy_info *info,
 	return MPIX_SCHED_YIELD;
 }
 
-static int meet(struct member *m)
-{
-	char nothing = 0, all[TEAM_MAX];
-
-	NEED(team_allgather(&nothing, all, 1, m) == 0);
-	return 0;
-}
-
 static int receive(struct member *m, MPIX_Sched_request req, bool here)
 {
 	uint64_t first;
 
 	atomic_store(&shared->first, 0);
-	if (meet(m))
+	if (team_meet(m))
 		return 1;
 	CALL(MPIX_Sched_energy_handler_reg(m->ctx, note_first, NULL));
 	CALL(MPIX_Sched_start(req));
@@ -59,7 +51,7 @@ static int receive(struct member *m, MPIX_Sched_request req, bool here)
 /* Sends once rank 1 has come to its first yield. */
 static int send(struct member *m, MPIX_Sched_request req)
 {
-	if (meet(m))
+	if (team_meet(m))
 		return 1;
 	for (int i = 0; !atomic_load(&shared->first); i++) {
 		NEED(i < 20000);
@@ -99,8 +91,8 @@ static int message_from(struct member *m, int root)
 	if (m->rank == 1)
 		bad = receive(m, req, root == 2) || *b != 1000 + root;
 	else
-		bad = m->rank == root ? send(m, req) : meet(m);
-	bad |= meet(m);
+		bad = m->rank == root ? send(m, req) : team_meet(m);
+	bad |= team_meet(m);
 	CALL(MPIX_Sched_free(&req));
 	CALL(MPIX_Sched_dealloc(m->ctx, a));
 	CALL(MPIX_Sched_dealloc(m->ctx, b));

@@ -59,14 +59,6 @@ struct bound {
 	size_t count;
 };
 
-static int meet(struct member *m)
-{
-	char nothing = 0, all[TEAM_MAX];
-
-	NEED(team_allgather(&nothing, all, 1, m) == 0);
-	return 0;
-}
-
 static int prepare(struct member *m, struct bound *b, size_t count, bool heap)
 {
 	b->count = count;
@@ -182,7 +174,7 @@ static int steals(struct member *m)
 	CALL(MPIX_Sched_stats(m->ctx, &s));
 	NEED(s.steals_local + s.steals_remote < 1000000);
 	atomic_store(&shared->steals[m->rank], (int)(s.steals_local + s.steals_remote));
-	if (meet(m))
+	if (team_meet(m))
 		return 1;
 	for (int r = 0; r < m->size; r++)
 		sum += r == 1 ? 0 : atomic_load(&shared->steals[r]);
@@ -243,15 +235,15 @@ static int threadless(struct member *m)
 		return 1;
 	if (m->rank == 0)
 		atomic_store(&no_threads, true);
-	if (meet(m))
+	if (team_meet(m))
 		return 1;
 	NEED(init(m, m->group, &b) == MPIX_SCHED_ERR_SYS);
 	MPIX_Sched_error_detail(m->ctx, detail, sizeof detail);
 	NEED(strstr(detail, "rank 0: pthread_create"));
-	if (meet(m))
+	if (team_meet(m))
 		return 1;
 	atomic_store(&no_threads, false);
-	if (meet(m))
+	if (team_meet(m))
 		return 1;
 	CALL(init(m, m->group, &b));
 	fill(m, &b, 1);
@@ -304,7 +296,7 @@ static int goes(struct member *m, bool exits, bool heap)
 	if (prepare(m, &own, 100000, heap))
 		return 1;
 	CALL(init(m, sub, &own));
-	if (meet(m))
+	if (team_meet(m))
 		return 1;
 	if (rank == 0 && exits)
 		_exit(0);

@@ -79,6 +79,14 @@ int team_allgather(const void *in, void *out, size_t size, void *arg)
 	return 0;
 }
 
+int team_meet(struct member *m)
+{
+	char nothing = 0, all[TEAM_MAX];
+
+	NEED(team_allgather(&nothing, all, 1, m) == 0);
+	return 0;
+}
+
 struct start {
 	struct member m;
 	int (*fn)(struct member *);

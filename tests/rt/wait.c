@@ -180,25 +180,17 @@ static void *room(struct member *m, const struct message *msg)
 	return calloc(msg->count, sizeof(int32_t));
 }
 
-static int meet(struct member *m)
-{
-	char nothing = 0, all[TEAM_MAX];
-
-	NEED(team_allgather(&nothing, all, 1, m) == 0);
-	return 0;
-}
-
 /* Forgets the sleeps so far: binding and making groups may sleep, too. */
 static int begin_counts(struct member *m)
 {
-	if (meet(m))
+	if (team_meet(m))
 		return 1;
 	if (m->rank == 0) {
 		atomic_store(&calls->sleeps, 0);
 		atomic_store(&calls->wakes, 0);
 		atomic_store(&calls->barriers, 0);
 	}
-	return meet(m);
+	return team_meet(m);
 }
 
 static int bind_line(struct line *l, struct member *m, const struct plan *plan, unsigned which)
@@ -353,7 +345,7 @@ static int no_sleep(struct member *m)
 	struct plan p = { .message = &messages[3], .seed = 1 };
 	struct line l;
 
-	if (bind_line(&l, m, &p, 0) || meet(m))
+	if (bind_line(&l, m, &p, 0) || team_meet(m))
 		return 1;
 	for (int e = 1; e <= 100; e++)
 		for (int r = 0; r < m->size; r++) {
@@ -363,7 +355,7 @@ static int no_sleep(struct member *m)
 				CALL(MPIX_Sched_wait(l.req));
 				NEED(r == 0 || l.b[0] == e);
 			}
-			if (meet(m))
+			if (team_meet(m))
 				return 1;
 		}
 	return free_line(&l);
@@ -401,7 +393,7 @@ static int interrupted(struct member *m)
 		CALL(MPIX_Sched_wait(l.req));
 		NEED(setitimer(ITIMER_REAL, &off, NULL) == 0);
 		NEED(l.b[0] == e);
-		if (meet(m))
+		if (team_meet(m))
 			return 1;
 	}
 	NEED(m->rank == 0 || signals > 0);
@@ -415,7 +407,7 @@ static int late(struct member *m)
 	struct timespec cpu[2];
 	struct line l;
 
-	if (bind_line(&l, m, &p, 0) || meet(m))
+	if (bind_line(&l, m, &p, 0) || team_meet(m))
 		return 1;
 	if (m->rank == 0 && (until_asleep(m, 1) || usleep(1000000)))
 		return 1;
@@ -469,7 +461,7 @@ static int dumped(struct member *m)
 		NEED(read(fd[0], text, sizeof text - 1) > 0 && strstr(text, "recv b[0..1) from rank 0 tag 0"));
 		NEED(strstr(text, "waits for the message"));
 	}
-	if (meet(m))
+	if (team_meet(m))
 		return 1;
 	if (m->rank == 1)
 		pthread_join(l.id, NULL);
@@ -563,7 +555,7 @@ static int handlers(struct member *m)
 		NEED(MPIX_Sched_energy_handler_reg(NULL, way_of, NULL) == MPIX_SCHED_ERR_ARG);
 		NEED(MPIX_Sched_energy_handler_dereg(NULL) == MPIX_SCHED_ERR_ARG);
 	}
-	if (meet(m))
+	if (team_meet(m))
 		return 1;
 	if (m->rank == 1)
 		pthread_join(l.id, NULL);
@@ -723,7 +715,7 @@ static int leaves(struct member *m)
 		CALL(rc);
 		NEED(l.b[0] == e);
 	}
-	if (meet(m))
+	if (team_meet(m))
 		return 1;
 	NEED(atomic_load(&calls->yields) <= MOST_YIELDS);
 	return free_line(&l);
