@@ -18,8 +18,10 @@ static __attribute__((noinline)) void ring_peers(const struct sm_bound *s)
 			be_ring_if(s->msgs[e->op].bells, false);
 }
 
+/* Called behind the store of `started`, and behind a fence where stores need one. */
 static inline void ring_if_wanted(const struct sm_bound *s)
 {
+	atomic_signal_fence(memory_order_seq_cst); /* keeps the compiler from moving the load before the store, as in be_ring */
 	if (__builtin_expect(atomic_load_explicit(&s->head->wanted, memory_order_relaxed) > s->epoch, 0))
 		ring_peers(s);
 }
@@ -79,9 +81,6 @@ static inline void say_started(const struct sm_bound *s)
 {
 	/* Everything of the previous epoch has been read before this store; pairs with the load in sm_has_credit. */
 	atomic_store_explicit(&s->head->started, s->epoch, memory_order_release);
-	/* keeps the compiler from moving the load before the store, as in be_ring */
-	atomic_signal_fence(memory_order_seq_cst);
-	ring_if_wanted(s);
 }
 
 static inline void give_notice(const struct sm_notice *n, uint64_t epoch)
@@ -101,10 +100,9 @@ static inline int start_briefly(struct sm_bound *s)
 	say_started(s);
 	for (const struct sm_notice *n = s->notices; n < end; n++)
 		give_notice(n, s->epoch);
-	if (__builtin_expect(s->fences, 0)) {
+	if (__builtin_expect(s->fences, 0))
 		be_fence();
-		ring_if_wanted(s); /* the look before may have missed that */
-	}
+	ring_if_wanted(s);
 	for (const struct sm_notice *n = s->notices; n < end; n++)
 		be_ring_if(&n->bells, false);
 	dispatch_start_later(&s->dispatcher);
@@ -118,7 +116,10 @@ static inline int start_issuing(struct sm_bound *s, uint64_t epoch, unsigned who
 	if (__builtin_expect(epoch > s->learn.again, 0))
 		sm_begin_trial(s);
 	say_started(s);
-	return __builtin_expect(s->fences, 0) ? start_fenced(s, who) : dispatch_start(&s->dispatcher, who);
+	if (__builtin_expect(s->fences, 0))
+		return start_fenced(s, who);
+	ring_if_wanted(s);
+	return dispatch_start(&s->dispatcher, who);
 }
 
 static __attribute__((noinline)) int start_and_plan(struct sm_bound *s, uint64_t epoch, unsigned who)
