@@ -247,11 +247,12 @@ static enum sm_mode eager_mode(const struct sm_desc *send)
 }
 
 /* True if the issue of a recv leaves a short message to poll. Nothing waits for it, and a sender that starts at the same time would
- * have to take the line of the slot away again. Where ranks share cores, others have started long before, and it may be there. */
+ * have to take the line of the slot away again. Where ranks share cores, others have started long before, and it may be there; but the
+ * sender's trace may not have it yet. */
 static bool can_wait(const struct sm_bound *s, const struct sm_desc *mine)
 {
 	return !mine->send && mine->bytes <= SM_EAGER_MAX && !s->b.helped && s->b.ops[mine->op].exec != BIN_EARLY &&
-	       !group_crowded(s->b.group) && !s->dispatcher.ops[mine->op].ndone;
+	       (s->trace || !group_crowded(s->b.group)) && !s->dispatcher.ops[mine->op].ndone;
 }
 
 void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)

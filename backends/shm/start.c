@@ -58,7 +58,8 @@ static __attribute__((noinline)) void plan_starts(struct sm_bound *s)
 
 	if (!sm_ways_settled(s))
 		return;
-	s->begins = s->b.helped || !n ? SM_ISSUES : SM_BRIEF;
+	/* in a trace an op is not received before it is sent */
+	s->begins = s->b.helped || s->trace || !n ? SM_ISSUES : SM_BRIEF;
 	for (uint32_t i = 0; i < n && s->begins == SM_BRIEF; i++)
 		if (s->msgs[roots[i]].network || !sm_is_long(s, roots[i]))
 			s->begins = SM_ISSUES;
