@@ -4,6 +4,7 @@
  * exchange follows if a rank has made rings, because a peer may fail to map them. No exchange is
  * needed if the bind repeats an earlier one, and all messages are short: for these the receiver has nothing to choose. */
 #include "backends/shm/answer.h"
+#include "backends/shm/local_copy.h"
 #include "backends/shm/sm.h"
 #include "backends/services.h"
 #include "util/err.h"
@@ -101,7 +102,7 @@ static uint64_t sure_of(const struct sm_bound *s, const struct sm_desc *recv, co
 	return reduces ? UINT64_MAX : crowded ? SLOTS_TURNS_STORED : SLOTS_STORED;
 }
 
-/* True if this rank makes a long copy that nothing waits for: that of its own block. While pieces of it alternate with slots, what has
+/* True if this rank makes a long copy that nothing waits for: that of its own block, unless that is also sent. While pieces of it alternate with slots, what has
  * come through these leaves the caches; a trial, which ends when all has come, does not see that it then takes longer to read. */
 static bool copies_long(const struct sm_bound *s)
 {
@@ -112,7 +113,7 @@ static bool copies_long(const struct sm_bound *s)
 
 		for (uint32_t d = 0; d < b->dep_at[b->nops] && last; d++)
 			last = b->deps[d] != i;
-		if (last)
+		if (last && sm_twin_of(s, i) == BIN_NONE)
 			return true;
 	}
 	return false;

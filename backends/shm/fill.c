@@ -5,6 +5,7 @@
  * not know. */
 #include "backends/services.h"
 #include "backends/shm/copy.h"
+#include "backends/shm/local_copy.h"
 #include "backends/shm/move.h"
 #include "util/clock.h"
 
@@ -56,10 +57,17 @@ void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64
 	/* slots that are new, as in the first of all trials, say nothing, and a trial of the message cannot wait */
 	const bool sure = n < 2 * SM_FILLS || sm_tries_fill(s, m);
 
-	if (m->mine)
-		store(&m->fill, way, sure, slot, m->mine + skip, bytes);
-	else
+	char *copy = m->twin && s->sh->past ? sm_twin_takes(s, m, skip, bytes) : NULL;
+
+	if (!m->mine) {
 		sm_pack(s, m, skip, bytes, slot);
+	} else if (copy && way == SM_FILL_AS_CHOSEN) {
+		copy_twice(slot, m->fill.past, copy, m->mine + skip, bytes);
+	} else {
+		store(&m->fill, way, sure, slot, m->mine + skip, bytes);
+		if (copy)
+			copy_past(copy, m->mine + skip, bytes);
+	}
 }
 
 /* Bytes of a message, of all epochs, after which there is a trial: at first, and later; and until when it is at first */

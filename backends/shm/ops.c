@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The ops that concern one rank alone, and the choice of threads that may carry out each op. */
-#include "backends/shm/copy.h"
+#include "backends/shm/local_copy.h"
 #include "backends/shm/sm.h"
 #include "util/clock.h"
 
@@ -28,87 +28,6 @@ static int calc_poll(struct dispatcher *e, void *what)
 	return clock_now_ns() >= s->deadlines[(const struct bin_op *)what - s->b.ops];
 }
 
-/* While this rank sends through a ring, a long copy is made in pieces of so many bytes, between which messages move. */
-#define PIECE ((size_t)128 << 10)
-
-static int copy_between(const struct sm_bound *s, struct sm_moved *now, char *to, const char *from, size_t bytes)
-{
-	const size_t left = bytes - now->staged, n = left < PIECE ? left : PIECE;
-
-	/* The receiver waits for what this rank sends, so the first poll leaves the core to the sends. */
-	if (!now->begun && bytes > DISPATCH_ISSUE_MAX) {
-		now->begun = true;
-		return 0;
-	}
-	copy_long(to + now->staged, from + now->staged, n, s->sh->past);
-	now->staged = n < left ? now->staged + n : 0;
-	now->begun = n < left;
-	return n == left;
-}
-
-static int copy_poll(struct dispatcher *e, void *what)
-{
-	struct sm_bound *s = sm_of(e);
-	const struct bin_op *o = what;
-	const size_t basic = s->b.layout->basic;
-	const uint32_t i = (uint32_t)(o - s->b.ops);
-	struct sm_moved *now = s->msgs[i].now;
-	char *from = s->b.buffers[o->buf[0]].ptr, *to = s->b.buffers[o->buf[1]].ptr;
-
-	if (!s->b.layout->contiguous) {
-		be_copy(s->b.layout, to, o->off[1], from, o->off[0], o->len);
-		return 1;
-	}
-	from += o->off[0] * basic;
-	to += o->off[1] * basic;
-	if (now->queued || sm_parts(s, o->len * basic))
-		return sm_copy_parts(s, now, i, NULL, to, from, o->len * basic);
-	if (s->fills == s->epoch)
-		return copy_between(s, now, to, from, o->len * basic);
-	copy_long(to, from, o->len * basic, s->sh->past);
-	return 1;
-}
-
-/* Polls in which a copy of the rank's own block waits for the message that is to be received first: some 10 us */
-#define FIRST_POLLS 16u
-#define FIRST_BYTES ((uint64_t)512 << 10) /* least bytes of a copy that waits */
-
-static int late_copy_issue(struct dispatcher *e, void *what)
-{
-	const struct sm_bound *s = sm_of(e);
-
-	s->msgs[(const struct bin_op *)what - s->b.ops].now->moved = 0;
-	return 0;
-}
-
-static int late_copy_poll(struct dispatcher *e, void *what)
-{
-	const struct sm_bound *s = sm_of(e);
-	struct sm_moved *now = s->msgs[(const struct bin_op *)what - s->b.ops].now;
-
-	return s->received == s->epoch || now->moved++ >= FIRST_POLLS ? copy_poll(e, what) : 0;
-}
-
-/* True if this rank receives before it carries out a long copy. Two ranks that exchange blocks would else both copy their own first,
- * and then both receive; if one of them begins with the other's block, one at a time loads what the other has in its caches. A block
- * that is sent as well would be loaded by both. */
-static bool receives_first(const struct sm_bound *s, uint32_t copy)
-{
-	const struct bin_op *c = &s->b.ops[copy];
-	bool receives = false;
-
-	if (c->kind != BIN_OP_COPY || c->len * s->b.layout->basic < FIRST_BYTES || s->b.rank % 2 == 0)
-		return false;
-	for (uint32_t i = 0; i < s->b.nops; i++) {
-		const struct bin_op *o = &s->b.ops[i];
-
-		if (bin_sends(o->kind) && o->buf[0] == c->buf[0] && o->off[0] == c->off[0])
-			return false;
-		receives |= bin_recvs(o->kind) && o->len == c->len;
-	}
-	return receives;
-}
-
 static int reduce_poll(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
@@ -126,17 +45,10 @@ static int complete_op(struct dispatcher *e, void *what)
 	return 1;
 }
 
-static int leave_op(struct dispatcher *e, void *what)
-{
-	(void)e;
-	(void)what;
-	return 0;
-}
-
 /* The functions of each kind of op. sm_connect sets those of messages. */
 BIN_LAST_OP(GETS);
 static const struct dispatch_how how[BIN_OP_KINDS] = {
-	[BIN_OP_CALC] = { calc_issue, calc_poll },    [BIN_OP_COPY] = { copy_poll, copy_poll },
+	[BIN_OP_CALC] = { calc_issue, calc_poll },    [BIN_OP_COPY] = { sm_copy, sm_copy },
 	[BIN_OP_REDUCE] = { reduce_poll, NULL },      [BIN_OP_REDUCE_WITH] = { reduce_poll, NULL },
 	[BIN_OP_NOP] = { complete_op, NULL },
 };
@@ -151,10 +63,10 @@ void sm_set_how(struct sm_bound *s)
 		todo->what = (void *)(uintptr_t)o;
 		if (s->msgs[i].now->absorbed)
 			todo->how = how[BIN_OP_NOP];
-		else if (sm_is_long(s, i) && receives_first(s, i))
-			todo->how = (struct dispatch_how){ late_copy_issue, late_copy_poll };
+		else if (sm_is_long(s, i) && o->kind == BIN_OP_COPY)
+			todo->how = sm_how_long_copy(s, i);
 		else if (sm_is_long(s, i))
-			todo->how = (struct dispatch_how){ leave_op, todo->how.issue };
+			todo->how = (struct dispatch_how){ sm_leave_op, todo->how.issue };
 	}
 }
 
@@ -237,6 +149,7 @@ void sm_prepare(struct sm_bound *s)
 	absorb_copies(s);
 	dispatch_classify(&s->dispatcher);
 	link_reductions(s);
+	sm_link_twins(s);
 	sm_set_how(s);
 }
 

@@ -122,6 +122,7 @@ struct sm_msg {
 	int pid; /* process ID of the peer */
 	int gain; /* learned, recv: thousandths by which the trials so far are for the ring, see sm_choose */
 	struct sm_fill fill; /* send: how it stores what it stores itself */
+	uint32_t twin; /* send: 1 + the copy of the same bytes, and that copy: 1 + the send; 0: none (local_copy.c) */
 };
 
 /* How a start begins an epoch (start.c): it issues the ready ops; or it does that, and then finds out whether the next one may be brief;

@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Staged messages, multicast too: in chunks through a ring. */
 #include "backends/services.h"
+#include "backends/shm/copy.h"
 #include "backends/shm/move.h"
+
+/* Chunks that one poll moves at most, of ranks that send to each other what exceeds the caches: what each stores is to be in its nearest
+ * caches, and in those of the other one when that reads it. */
+#define BURST 2u
+
+/* Returns the number of chunks at which a poll ends. */
+static uint32_t end_of_poll(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return s->fills == s->epoch && m->two_way && s->sh->past && m->chunks - m->now->moved > BURST ? m->now->moved + BURST : m->chunks;
+}
 
 int sm_send_staged(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
+	const uint32_t end = end_of_poll(s, m);
 
 	if (!sm_has_credit(s, m))
 		return 0;
-	while (m->now->moved < m->chunks) {
+	while (m->now->moved < end) {
 		uint64_t n = m->now->staged + m->now->moved; /* chunks before this one, in all epochs */
 
 		if (n >= atomic_load_explicit(&m->out->consumed, memory_order_acquire) + m->slots)
@@ -21,8 +33,19 @@ int sm_send_staged(struct dispatcher *e, void *what)
 		atomic_store_explicit(m->produced, n + 1, memory_order_release);
 		sm_ring_peer(s, m->bells);
 	}
+	if (end < m->chunks)
+		return 0;
 	m->now->staged += m->chunks;
 	return 1;
+}
+
+/* Takes the bytes of a message from offset `skip` on out of a slot. */
+static void take_chunk(const struct sm_bound *s, const struct sm_msg *m, uint64_t skip, size_t bytes, const char *slot)
+{
+	if (m->mine && s->sh->past && m->way == SM_STAGED)
+		copy_past(m->mine + skip, slot, bytes);
+	else
+		sm_unpack(s, m, skip, bytes, slot);
 }
 
 int sm_recv_staged(struct dispatcher *e, void *what)
@@ -30,19 +53,22 @@ int sm_recv_staged(struct dispatcher *e, void *what)
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
 	const size_t slot = sm_slot_bytes(m->bytes, m->chunk);
+	const uint32_t end = end_of_poll(s, m);
 
-	while (m->now->moved < m->chunks) {
+	while (m->now->moved < end) {
 		uint64_t n = m->now->staged + m->now->moved;
 
 		if (atomic_load_explicit(m->produced, memory_order_acquire) <= n)
 			return 0;
-		sm_unpack(s, m, (uint64_t)m->now->moved * m->chunk, sm_chunk_bytes(m, m->now->moved),
-			  m->ring + n % m->slots * slot);
+		take_chunk(s, m, (uint64_t)m->now->moved * m->chunk, sm_chunk_bytes(m, m->now->moved),
+			   m->ring + n % m->slots * slot);
 		m->now->moved++;
 		/* The slot has been read before the sender may reuse it; pairs with the load in sm_send_staged. */
 		atomic_store_explicit(&m->out->consumed, n + 1, memory_order_release);
 		sm_ring_peer(s, m->bells);
 	}
+	if (end < m->chunks)
+		return 0;
 	m->now->staged += m->chunks;
 	return 1;
 }

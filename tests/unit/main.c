@@ -20,6 +20,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_engine,
 	&suite_fill,
 	&suite_learn,
+	&suite_local_copy,
 	&suite_loop,
 	&suite_kernels,
 	&suite_placement,

@@ -14,9 +14,10 @@
 static void same_as_memcpy(void)
 {
 	char *from = aligned_alloc(64, ROOM), *to = aligned_alloc(64, ROOM), *want = aligned_alloc(64, ROOM);
+	char *other = aligned_alloc(64, ROOM);
 	size_t bad = 0;
 
-	if (!from || !to || !want)
+	if (!from || !to || !want || !other)
 		abort();
 	for (size_t i = 0; i < ROOM; i++)
 		from[i] = (char)(i * 7 + i / 256 + 1);
@@ -28,11 +29,18 @@ static void same_as_memcpy(void)
 				copy_past(to + 64 + x, from + y, n);
 				memcpy(want + 64 + x, from + y, n);
 				bad += memcmp(to, want, ROOM) != 0;
+				for (int past = 0; past < 2; past++) {
+					memset(to, 0, ROOM);
+					memset(other, 0, ROOM);
+					copy_twice(other, past, to + 64 + x, from + y, n);
+					bad += memcmp(to, want, ROOM) || memcmp(other, from + y, n) || other[n];
+				}
 			}
 	CU_ASSERT_EQUAL(bad, 0);
 	free(from);
 	free(to);
 	free(want);
+	free(other);
 }
 
 #define BLOCK 256u
