@@ -102,8 +102,9 @@ static uint64_t sure_of(const struct sm_bound *s, const struct sm_desc *recv, co
 	return reduces ? UINT64_MAX : crowded ? SLOTS_TURNS_STORED : SLOTS_STORED;
 }
 
-/* True if this rank makes a long copy that nothing waits for: that of its own block, unless that is also sent. While pieces of it alternate with slots, what has
- * come through these leaves the caches; a trial, which ends when all has come, does not see that it then takes longer to read. */
+/* True if this rank makes a long copy that nothing waits for: that of its own block, unless that is also sent. While pieces of it alternate
+ * with slots, what has come through these leaves the caches; a trial, which ends when all has come, does not see that it then takes longer
+ * to read. */
 static bool copies_long(const struct sm_bound *s)
 {
 	const struct be_bind *b = &s->b;

@@ -133,6 +133,21 @@ void sm_trace(struct sm_bound *s)
 	dispatch_trace(&s->dispatcher, s->trace);
 }
 
+#define ROUNDS 16u /* most rounds of a call: together they move as many chunks as a ring has */
+
+/* Issues and polls ops, in several rounds while rings have more to move. */
+static int progress_rounds(struct sm_bound *s, unsigned who)
+{
+	int rc;
+	unsigned n = ROUNDS;
+
+	do {
+		s->cut = false;
+		rc = dispatch_progress(&s->dispatcher, who);
+	} while (!rc && s->cut && --n);
+	return rc;
+}
+
 int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 {
 	struct sm_bound *s = to_sm(bound);
@@ -149,7 +164,7 @@ int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 		word = last ? sm_watch(s, *last, &least) : NULL;
 		if (word)
 			break;
-		rc = dispatch_progress(&s->dispatcher, who);
+		rc = progress_rounds(s, who);
 		if (rc || !spins)
 			return rc;
 		be_pause();

@@ -163,7 +163,7 @@ struct sm_bound {
 	uint64_t fills; /* last epoch in which this rank sends through a ring; its own copies then make room for that */
 	struct sm_head **peers; /* blocks of the peers, by rank; NULL if there is no message to or from the rank */
 	uint64_t *known; /* latest epoch that each rank is known to have started */
-	bool umwaits; /* true if the CPU has umwait */
+	bool umwaits, cut; /* true if the CPU has umwait; if a poll of a ring could have moved more (staged.c) */
 	bool calls_app; /* true if only the rank's own threads may carry out network messages */
 	struct dispatch_trace *trace; /* NULL if no trace is kept */
 	char *stage; /* buffer of SM_CHUNK bytes that process_vm_readv fills with data that is then reduced or scattered */

@@ -33,8 +33,10 @@ int sm_send_staged(struct dispatcher *e, void *what)
 		atomic_store_explicit(m->produced, n + 1, memory_order_release);
 		sm_ring_peer(s, m->bells);
 	}
-	if (end < m->chunks)
+	if (end < m->chunks) {
+		s->cut = true;
 		return 0;
+	}
 	m->now->staged += m->chunks;
 	return 1;
 }
@@ -67,8 +69,10 @@ int sm_recv_staged(struct dispatcher *e, void *what)
 		atomic_store_explicit(&m->out->consumed, n + 1, memory_order_release);
 		sm_ring_peer(s, m->bells);
 	}
-	if (end < m->chunks)
+	if (end < m->chunks) {
+		s->cut = true;
 		return 0;
+	}
 	m->now->staged += m->chunks;
 	return 1;
 }

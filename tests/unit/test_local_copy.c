@@ -188,8 +188,41 @@ static void twins(void)
 	}
 }
 
+/* Where two ranks send to each other what exceeds the caches, a poll moves two chunks, and says if there is room for more; otherwise it
+ * fills all slots. */
+static void bursts(void)
+{
+	for (int past = 0; past < 2; past++) {
+		struct example *x = make(past);
+		struct sm_msg *m = &x->msgs[SEND];
+		struct sm_in in = { 0 };
+		struct sm_out out = { 0 };
+		const struct be_bells bells = { 0 };
+		uint64_t known = 1;
+
+		m->in = &in;
+		m->out = &out;
+		m->produced = &in.produced;
+		m->known = &known;
+		m->bells = &bells;
+		m->two_way = x->s.quiet = true;
+		for (uint32_t sent = past ? 2 : SLOTS; sent <= SLOTS; sent += 2) {
+			x->s.cut = false;
+			CU_ASSERT_EQUAL(sm_send_staged(&x->s.dispatcher, m), 0);
+			CU_ASSERT_EQUAL(m->now->moved, sent);
+			CU_ASSERT_EQUAL(x->s.cut, past);
+		}
+		x->s.cut = false;
+		CU_ASSERT_EQUAL(sm_send_staged(&x->s.dispatcher, m), 0);
+		CU_ASSERT_EQUAL(m->now->moved, SLOTS);
+		CU_ASSERT(!x->s.cut); /* the ring is full */
+		free(x);
+	}
+}
+
 static const struct unit_test tests[] = {
-	{ "by_send", by_send }, { "by_itself", by_itself }, { "later", later }, { "in_caches", in_caches }, { "twins", twins }, { 0 },
+	{ "by_send", by_send }, { "by_itself", by_itself }, { "later", later },
+	{ "in_caches", in_caches }, { "twins", twins }, { "bursts", bursts }, { 0 },
 };
 
 const struct unit_suite suite_local_copy = { "local_copy", tests };
