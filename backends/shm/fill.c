@@ -56,7 +56,6 @@ void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64
 	char *slot = m->ring + n % m->slots * sm_slot_bytes(m->bytes, m->chunk);
 	/* slots that are new, as in the first of all trials, say nothing, and a trial of the message cannot wait */
 	const bool sure = n < 2 * SM_FILLS || sm_tries_fill(s, m);
-
 	char *copy = m->twin && s->sh->past ? sm_twin_takes(s, m, skip, bytes) : NULL;
 
 	if (!m->mine) {

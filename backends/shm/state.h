@@ -15,7 +15,8 @@ struct sm_moved {
 	uint32_t copy; /* recv-reduce: 1 + the copy that it absorbs; 0: none */
 	bool asking; /* eager, send: true if it is in its slot, and it awaits credit */
 	bool absorbed; /* copy: true if a recv-reduce absorbs it */
-	/* pull: true if the epoch's announcement has been made (send) or seen (recv); loan, send: true while bytes are lent */
+	/* pull: true if the epoch's announcement has been made (send) or seen (recv); loan, send: true while bytes are lent; copy in
+	 * pieces: true until all are made */
 	bool begun;
 	bool both; /* recv, pull: true if both ends copy in this epoch */
 	bool parted; /* recv, pull: true if the bytes go through the rank's queue of fragments */
