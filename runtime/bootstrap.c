@@ -7,6 +7,7 @@
 #include "backends/services.h"
 #include "runtime/bootstrap.h"
 #include "runtime/heap/bell.h"
+#include "runtime/wait.h"
 #include "util/clock.h"
 
 #include <stdlib.h>
@@ -202,8 +203,8 @@ static int say_hello(struct rt_bootstrap *m, struct rt_hello *h)
 	const void *random = (const void *)getauxval(AT_RANDOM); // NOLINT(performance-no-int-to-ptr)
 	int err;
 
-	*h = (struct rt_hello){ .rank = (int)m->rank, .node = rt_node_id(), .pid = (uint64_t)getpid(), .heap_fd = m->ctx->heap->fd,
-			     .event = m->ctx->heap->event };
+	*h = (struct rt_hello){ .rank = (int)m->rank, .node = rt_node_id(), .pid = (uint64_t)getpid(), .session = getsid(0),
+			     .heap_fd = m->ctx->heap->fd, .event = m->ctx->heap->event };
 	h->heap = (uint64_t)(uintptr_t)m->ctx->heap;
 	if (random)
 		memcpy(h->process, random, sizeof h->process);
@@ -357,6 +358,17 @@ static int agree(struct rt_bootstrap *m, int err)
 	return rt_error(m->ctx, worst->err, "rank %u: %s", (unsigned)(worst - m->ready), text);
 }
 
+/* True if all ranks of this node are in one session: those that share a core let each other run by yielding (util/patience.h). */
+static bool can_yield(const struct rt_bootstrap *m)
+{
+	const struct rt_hello *me = &m->all[m->rank];
+	bool one = me->session != 0;
+
+	for (uint32_t r = 0; r < m->size; r++)
+		one &= m->all[r].node != me->node || m->all[r].session == me->session;
+	return one;
+}
+
 /* Returns how many iterations this rank may spin. Moves the settings of this node's ranks to the front of m->all. */
 static unsigned count_spins(struct rt_bootstrap *m)
 {
@@ -416,13 +428,13 @@ static void leave_bootstrap(struct rt_bootstrap *m)
 	free(m->ready);
 }
 
-/* Gives a group its number. spins: of the group's own ranks. The ranks of an earlier group still need the cores if only some of
+/* Gives a group its number. spins, yields: of the group's own ranks. The ranks of an earlier group still need the cores if only some of
  * them are in this one.
  *
- * Where ranks outnumber cores, they sleep often, and a membarrier, which waits until other CPUs have executed it, costs more than
- * what it saves in all rings. So if the first group is such a one, ringers do without membarrier, also those of later groups.
- * They read `asks` when they bind, after this. */
-static void number_group(struct be_group *g, unsigned spins)
+ * Where ranks share cores and yield in vain, or do not try to, they sleep often, and a membarrier, which waits until other CPUs have
+ * executed it, costs more than what it saves in all rings. So if the first group is such a one, ringers do without membarrier, also
+ * those of later groups. They read `asks` when they bind, after this. */
+static void number_group(struct be_group *g, unsigned spins, bool yields)
 {
 	struct mpix_sched_ctx *ctx = g->ctx;
 
@@ -431,7 +443,7 @@ static void number_group(struct be_group *g, unsigned spins)
 	if (!spins)
 		ctx->crowded = true;
 	g->spins = ctx->crowded ? 0 : spins;
-	if (g->id == 1 && ctx->crowded)
+	if (g->id == 1 && ctx->crowded && (!yields || ctx->policy > RT_YIELD))
 		rt_heap_door(ctx->heap)->asks = true;
 	pthread_mutex_unlock(&ctx->lock);
 }
@@ -475,7 +487,7 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 		process = (struct rt_process *)(uintptr_t)m.ready[m.lead].process;
 		g->g.process = process;
 		g->g.board = process->board;
-		number_group(&g->g, count_spins(&m));
+		number_group(&g->g, count_spins(&m), can_yield(&m));
 		atomic_init(&g->g.refs, 1);
 		rt_ctx_ref(ctx);
 		*group = g;

@@ -22,8 +22,8 @@ struct rt_block {
 /* First block of each heap: bells with which any peer that maps the heap can wake its rank. */
 struct rt_door {
 	struct be_bell bell[2]; /* bells of the rank's own threads, and of its communication core */
-	/* True if ringers must order their stores themselves: the system has no membarrier, or ranks outnumber cores in the first group
-	 * of the context. Does not change once a peer may have read it. */
+	/* True if ringers must order their stores themselves: the system has no membarrier, or this rank sleeps often (number_group in
+	 * bootstrap.c). Does not change once a peer may have read it. */
 	_Atomic bool asks;
 };
 

@@ -35,7 +35,7 @@ static struct calls {
 	_Atomic long yields; /* of threads that count them */
 	_Atomic int no_membarrier; /* this kernel has none */
 	_Atomic int as_they_are; /* no sleep is made longer */
-	_Atomic int in_vain; /* yields let nobody run, as between sessions */
+	_Atomic int in_vain; /* each thread is in a session of its own, and yields let nobody run */
 } *calls; /* shared by all ranks */
 
 static _Thread_local bool counts;
@@ -114,6 +114,11 @@ __attribute__((visibility("default"))) int sched_yield(void)
 	if (counts)
 		atomic_fetch_add(&calls->yields, 1);
 	return atomic_load(&calls->in_vain) ? 0 : real_yield();
+}
+
+__attribute__((visibility("default"))) pid_t getsid(pid_t pid)
+{
+	return atomic_load(&calls->in_vain) ? gettid() : (pid_t)real_syscall(SYS_getsid, pid);
 }
 
 static void reset_calls(void)
@@ -797,12 +802,24 @@ static int count_cpus(void)
 	return CPU_COUNT(&set);
 }
 
+/* Ranks that share a CPU sleep with membarrier if yielding lets each other run, so that they seldom sleep, and else without. */
+static void run_barriers(const char *name, struct plan *p, bool some)
+{
+	int wrong;
+
+	setenv("GOAL_WAIT", "yield", 1);
+	wrong = team_run(2, threads, late, p) | !atomic_load(&calls->sleeps) | ((atomic_load(&calls->barriers) > 0) != some);
+	printf("%s wait.%s %s: %ld sleeps, %ld barriers\n", wrong ? "FAIL" : "ok", name, threads ? "threads" : "processes",
+	       atomic_load(&calls->sleeps), atomic_load(&calls->barriers));
+	bad |= wrong;
+	reset_calls();
+}
+
 /* Ranks that share a CPU, but are scheduled in groups of their own: yielding does not let the other one run. They sleep, whether
- * they would yield by GOAL_WAIT or by a function, and do without membarrier. */
+ * they would yield by GOAL_WAIT or by a function. */
 static void run_in_vain(struct plan *p)
 {
 	cpu_set_t set = { 0 }, one = { 0 };
-	int wrong;
 
 	sched_getaffinity(0, sizeof set, &set);
 	for (int c = 0; c < CPU_SETSIZE && !CPU_COUNT(&one); c++)
@@ -822,6 +839,9 @@ static void run_in_vain(struct plan *p)
 		run(i ? "pull until" : "eager until", i ? "yield" : "learn", 2, many, p, -1, LONG_MAX);
 	}
 	p->until = false;
+	run_barriers("in one session", p, true);
+	atomic_store(&calls->in_vain, 1);
+	run_barriers("in two sessions", p, false);
 	atomic_store(&calls->in_vain, 1);
 	run("alone", "yield", 2, alone, p, -1, 0);
 	atomic_store(&calls->in_vain, 1);
@@ -829,13 +849,8 @@ static void run_in_vain(struct plan *p)
 	atomic_store(&calls->in_vain, 1);
 	run("leaves", "yield", 2, leaves, p, -1, -1);
 	atomic_store(&calls->in_vain, 1);
-	setenv("GOAL_WAIT", "spin", 1);
-	wrong = team_run(2, threads, yielding, p) | (atomic_load(&calls->barriers) != 0);
-	printf("%s wait.yielding %s: %ld sleeps, %ld barriers\n", wrong ? "FAIL" : "ok", threads ? "threads" : "processes",
-	       atomic_load(&calls->sleeps), atomic_load(&calls->barriers));
-	bad |= wrong;
+	run("yielding", "spin", 2, yielding, p, -1, -1);
 	sched_setaffinity(0, sizeof set, &set);
-	reset_calls();
 }
 
 /* Some sleeps run out because other programs keep ranks from running; hardly in every fourth start, nor in three runs. */
