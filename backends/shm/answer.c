@@ -83,12 +83,11 @@ bool sm_begin_answers(struct sm_bound *s, const struct sm_msg *m)
 
 	for (uint32_t i = m->answers; i; i = s->msgs[i - 1].next) {
 		struct sm_msg *a = &s->msgs[i - 1];
-		const struct sm_invitation *to = sm_invitation(a->out, s->epoch);
 		struct sm_location at;
 
-		if (atomic_load_explicit(&to->epoch, memory_order_acquire) != s->epoch)
+		if (!sm_is_invited(s, a))
 			continue;
-		at = to->to;
+		at = sm_invitation(a->out, s->epoch)->to;
 		if (!sm_find_bytes(s, a, &at) || !a->at)
 			continue;
 		a->ahead = s->epoch;

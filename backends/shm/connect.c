@@ -566,7 +566,8 @@ int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers)
 		if (sm_in_memory(s, i))
 			sm_settle(s, i, buffers);
 	s->b.buffers = buffers;
-	s->begins = SM_PLANS; /* the next start tells the peers of other buffers */
+	s->begins = SM_PLANS; /* the next two starts tell the peers of other buffers */
+	s->again = false;
 	if (s->b.helped)
 		sm_classify(s);
 	return 0;

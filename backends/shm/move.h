@@ -158,10 +158,31 @@ static inline bool sm_has_credit(const struct sm_bound *s, struct sm_msg *m)
 	return *m->known + 1 >= s->epoch;
 }
 
-/* True if the start of this epoch has told the peer of the message by pull already. */
-static inline bool sm_is_noticed(const struct sm_bound *s, const struct sm_msg *m)
+/* True if what the peer has said of a message stands for this epoch, which the peer has started. `stands` is loaded once more behind
+ * `started`: a start that takes back what stood does so before it says that it has started (start.c). */
+static inline bool sm_holds(const struct sm_bound *s, const struct sm_msg *m, const _Atomic uint64_t *stands)
 {
-	return m->noticed && s->begins == SM_BRIEF;
+	uint64_t from;
+
+	if (!atomic_load_explicit(stands, memory_order_relaxed))
+		return false;
+	if (*m->known < s->epoch)
+		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
+	from = atomic_load_explicit(stands, memory_order_relaxed);
+	return *m->known >= s->epoch && from && from <= s->epoch;
+}
+
+/* True if the sender has announced the bytes of a message by pull in this epoch. */
+static inline bool sm_is_announced(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return atomic_load_explicit(&m->in->avail, memory_order_acquire) == s->epoch || sm_holds(s, m, &m->in->stands);
+}
+
+/* True if the receiver has invited the sender in this epoch. */
+static inline bool sm_is_invited(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return atomic_load_explicit(&sm_invitation(m->out, s->epoch)->epoch, memory_order_acquire) == s->epoch ||
+	       sm_holds(s, m, &m->out->stands);
 }
 
 static inline struct sm_slot *sm_slot_of(const struct sm_msg *m, uint32_t number)

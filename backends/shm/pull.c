@@ -160,7 +160,7 @@ int sm_send_pull_issue(struct dispatcher *e, void *what)
 	if (m->ahead == s->epoch) /* an answer that is stored already */
 		return 1;
 	m->now->moved = 0;
-	m->now->begun = sm_is_noticed(s, m);
+	m->now->begun = m->stands;
 	if (!m->now->begun && (!m->bounces || !m->leaves))
 		announce_bytes(s, m);
 	return 0;
@@ -173,7 +173,7 @@ static int end_send_pull(const struct sm_bound *s, const struct sm_msg *m)
 	const bool done = atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;
 
 	if (done && m->chunks > 1)
-		be_own(&m->in->avail);
+		be_own(m->stands ? &s->head->started : &m->in->avail);
 	return done;
 }
 
@@ -187,7 +187,7 @@ int sm_send_pull(struct dispatcher *e, void *what)
 		announce_bytes(s, m);
 	if (end_send_pull(s, m))
 		return 1;
-	if (m->chunks <= SM_COPIED_ALONE || atomic_load_explicit(&sm_invitation(m->out, s->epoch)->epoch, memory_order_acquire) != s->epoch)
+	if (m->chunks <= SM_COPIED_ALONE || !sm_is_invited(s, m))
 		return 0;
 	err = copy_as_sender(s, m);
 	return err ? err : end_send_pull(s, m);
@@ -285,7 +285,7 @@ static struct sm_msg *next_operand(struct sm_bound *s, const struct sm_msg *m)
 	struct sm_location from;
 
 	if (!next || next->mode != SM_PULL || next->whole || (next->chunks > REDUCED_ALONE && sender_helps(s, next)) ||
-	    atomic_load_explicit(&next->in->avail, memory_order_acquire) != s->epoch)
+	    !sm_is_announced(s, next))
 		return NULL;
 	from = next->in->from;
 	return sm_find_bytes(s, next, &from) && next->at ? next : NULL;
@@ -342,7 +342,7 @@ static int end_pull(struct sm_bound *s, struct sm_msg *m)
 	/* All reads are done before the sender may overwrite its bytes; pairs with the load in sm_send_pull. */
 	atomic_store_explicit(&m->out->done, s->epoch, memory_order_release);
 	if (m->now->both)
-		be_own(sm_invitation(m->out, s->epoch + 1));
+		be_own(m->stands ? (void *)&s->head->started : sm_invitation(m->out, s->epoch + 1));
 	sm_ring_peer(s, m->bells);
 	return 1;
 }
@@ -356,7 +356,7 @@ int sm_recv_pull(struct dispatcher *e, void *what)
 
 	if (m->reduces && m->ahead == s->epoch)
 		return end_pull(s, m);
-	if (!m->now->begun && atomic_load_explicit(&m->in->avail, memory_order_acquire) != s->epoch)
+	if (!m->now->begun && !sm_is_announced(s, m))
 		return 0;
 	from = m->in->from;
 	if (!sm_find_bytes(s, m, &from))
@@ -381,7 +381,7 @@ void sm_begin_pull(struct sm_bound *s, struct sm_msg *m)
 	m->now->moved = 0;
 	m->now->begun = false;
 	/* an answer's sender has been invited before */
-	m->now->both = sm_is_noticed(s, m) || (!m->reduces && m->ahead == s->epoch);
+	m->now->both = m->stands || (!m->reduces && m->ahead == s->epoch);
 	if (!m->now->both && invites_early(s, m))
 		invite_sender(s, m);
 }

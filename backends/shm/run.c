@@ -94,8 +94,8 @@ int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops, boo
 	const size_t nops = b->nops, size = b->size;
 	struct sm_shared shared;
 	const size_t room = b->helped ? 0 : sm_lay_out(b, 0, &shared);
-	struct sm_bound *s = mem_calloc(1, whole + SM_LINE + nops * (sizeof *s->msgs + sizeof *s->notices) +
-						   size * (sizeof *s->peers + sizeof *s->known) +
+	struct sm_bound *s = mem_calloc(1, whole + SM_LINE + nops * sizeof *s->msgs +
+						   size * (sizeof *s->peers + sizeof *s->known + sizeof *s->standing) +
 						   dispatch_own_room(b->nops) + room);
 
 	if (!s)
@@ -107,8 +107,8 @@ int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops, boo
 	s->learn.again = UINT64_MAX;
 	s->begins = SM_PLANS;
 	s->msgs = (struct sm_msg *)align_up((uintptr_t)s + whole, SM_LINE);
-	s->notices = (struct sm_notice *)(void *)(s->msgs + nops);
-	s->known = (uint64_t *)(void *)(s->notices + nops);
+	s->standing = (struct be_bells *)(void *)(s->msgs + nops);
+	s->known = (uint64_t *)(void *)(s->standing + size);
 	s->peers = (struct sm_head **)(void *)(s->known + size);
 	s->own = s->peers + size;
 	if (room) {

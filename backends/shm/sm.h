@@ -16,8 +16,8 @@
  *            process_vm_readv, and announces that it is done, which completes the send. Both ends copy or reduce chunks of a long
  *            message if the sender can access the receiver's buffers, and receives no long message from it meanwhile; bytes that
  *            are only stored it writes by process_vm_writev, too. The receiver invites it: to copy once the recv is issued, to
- *            reduce once it begins itself. A send of sums may be an answer (answer.c): the rank stores them at the peers while it
- *            makes them.
+ *            reduce once it begins itself. What a start tells so may stand for the next ones (start.c). A send of sums may be an
+ *            answer (answer.c): the rank stores them at the peers while it makes them.
  *   staged   The message goes in chunks through a ring in the receiver's heap: where the receiver cannot read the sender's bytes, and
  *            where two copies take less time than one (choose_mode). The sender stores it through the caches or past them (fill.c).
  *   learned  Pull or staged: both are tried in the first epochs, and again later, and the receiver then chooses the faster one.
@@ -84,7 +84,7 @@ struct sm_msg {
 	bool bounces; /* send, pull: true if the bytes go through bounce, because the receiver cannot read them directly */
 	uint8_t end; /* enum sm_end */
 	bool lends, leaves; /* loan, send: true if this rank may lend the bytes; true if its issue leaves them to poll */
-	bool noticed; /* pull: true if a brief start tells the peer of the epoch (start.c) */
+	bool stands; /* pull: true if what the peer has to know of it stands for all epochs, so that a start need not tell it (start.c) */
 	uint32_t chunks, chunk; /* pull, staged: number of chunks of the message, and bytes of each but the last */
 	size_t plane; /* eager: bytes from one of its slots to the next */
 	struct sm_moved *now;
@@ -129,14 +129,6 @@ struct sm_msg {
  * or it is brief. */
 enum sm_begins { SM_ISSUES, SM_PLANS, SM_BRIEF };
 
-/* What a brief start tells the other end of a message by pull. */
-struct sm_notice {
-	_Alignas(SM_LINE) void *words; /* struct sm_in of a send, struct sm_out of a recv */
-	struct be_bells bells; /* the peer's */
-	struct sm_location at; /* of this rank's bytes */
-	uint32_t chunks; /* recv: chunks of the message, which both ends copy; send: 0 */
-};
-
 struct sm_bound {
 	struct be_bound base;
 	/* What a brief start needs comes first: the program may have driven it out of the caches. */
@@ -148,8 +140,9 @@ struct sm_bound {
 	bool fences; /* true if a store of `started` may become visible too late unless a fence follows it */
 	bool quiet; /* true in a start that rings at its end */
 	bool tells; /* true if a start may store other things than `started` that peers wait for */
-	uint32_t nnotices;
-	struct sm_notice *notices;
+	bool again; /* true if the start of the last epoch would have let messages stand */
+	uint32_t nstanding;
+	struct be_bells *standing; /* bells of the peers of messages that stand */
 	struct sm_learn learn;
 	struct dispatcher dispatcher;
 	struct be_bind b;

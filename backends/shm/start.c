@@ -3,8 +3,12 @@
  *
  * A start issues the ready ops. Of long messages and long local ops that moves no bytes: it sets up what their polls need, and tells the
  * peers of messages by pull where the bytes are. When a program starts a long collective, its data have driven the code and the state
- * of ops out of the caches, and a start would mostly load them. So where all ready ops are long a start is brief: it tells the peers the
- * same from a list, and leaves the issue to the first poll. */
+ * of ops out of the caches, and a start would mostly load them. So where all ready ops are long, what the peers were told stands for the
+ * following epochs, and a start is brief: `started` says all that has changed, to all peers at once, and the first poll issues the ops.
+ *
+ * A start that has to tell the peers something else first takes back what stands. No reader is misled: a message by pull is complete at
+ * its sender when the receiver has read it, and an invitation that is read too late finds no chunk that is not taken.
+ * tests/spin/standing.pml is the Promela program. */
 #include "backends/shm/answer.h"
 #include "backends/shm/move.h"
 
@@ -42,38 +46,67 @@ static __attribute__((noinline)) int start_fenced(struct sm_bound *s, unsigned w
 	return rc;
 }
 
-static void add_notice(struct sm_bound *s, struct sm_msg *m)
+static void add_bells(struct sm_bound *s, const struct be_bells *bells)
 {
-	m->noticed = true;
-	s->notices[s->nnotices++] = (struct sm_notice){ .words = m->end == SM_SEND ? (void *)m->in : m->out,
-							.bells = *m->bells,
-							.at = m->now->location,
-							.chunks = m->end == SM_SEND ? 0 : m->chunks };
+	bool listed = false;
+
+	for (uint32_t i = 0; i < s->nstanding; i++)
+		listed |= s->standing[i].at[0] == bells->at[0];
+	if (!listed)
+		s->standing[s->nstanding++] = *bells;
 }
 
-/* Finds out what the next starts have to do, when one has just issued the ready ops: to tell the peers the same. */
+/* Lets a message stand, or takes that back. from: the first epoch, or 0 */
+static void let_stand(struct sm_bound *s, struct sm_msg *m, uint64_t from)
+{
+	m->stands = from > 0;
+	atomic_store_explicit(m->end == SM_SEND ? &m->in->stands : &m->out->stands, from, memory_order_relaxed);
+	if (from)
+		add_bells(s, m->bells);
+}
+
+/* Takes back what stands. The peers see that before they see that this rank has started. */
+static void take_back(struct sm_bound *s)
+{
+	for (uint32_t i = 0; i < s->b.nops && s->nstanding; i++)
+		if (s->msgs[i].stands)
+			let_stand(s, &s->msgs[i], 0);
+	s->nstanding = 0;
+}
+
+/* True if all ready ops are long. */
+static bool is_long_start(const struct sm_bound *s)
+{
+	const uint32_t *roots = s->dispatcher.ready, n = s->dispatcher.st->of[0].nroots;
+	bool is_long = n > 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		is_long &= !s->msgs[roots[i]].network && sm_is_long(s, roots[i]);
+	return is_long;
+}
+
+/* Finds out what the next starts have to do, when one has just issued the ready ops. The second time in a row it lets messages stand:
+ * then the invitations of even and of odd epochs are the same. */
 static __attribute__((noinline)) void plan_starts(struct sm_bound *s)
 {
 	const uint32_t *roots = s->dispatcher.ready, n = s->dispatcher.st->of[0].nroots;
+	const bool again = s->again;
 
-	if (!sm_ways_settled(s))
+	s->again = sm_ways_settled(s);
+	if (!s->again)
 		return;
-	/* in a trace an op is not received before it is sent */
-	s->begins = s->b.helped || s->trace || !n ? SM_ISSUES : SM_BRIEF;
-	for (uint32_t i = 0; i < n && s->begins == SM_BRIEF; i++)
-		if (s->msgs[roots[i]].network || !sm_is_long(s, roots[i]))
-			s->begins = SM_ISSUES;
-	s->nnotices = 0;
-	for (uint32_t i = 0; i < s->b.nops; i++)
-		s->msgs[i].noticed = false;
+	if (s->b.helped || s->trace || !is_long_start(s)) /* in a trace an op is not received before it is sent */
+		s->begins = SM_ISSUES;
+	else if (again)
+		s->begins = SM_BRIEF;
 	for (uint32_t i = 0; i < n && s->begins == SM_BRIEF; i++) {
 		struct sm_msg *m = &s->msgs[roots[i]], *answer = m->end == SM_SEND ? sm_answer_to(s, m) : NULL;
 
 		if (!sm_in_memory(s, roots[i]) || m->way != SM_PULL || !(m->end == SM_SEND ? m->now->begun : m->now->both))
 			continue;
+		let_stand(s, m, s->epoch + 1);
 		if (answer)
-			add_notice(s, answer);
-		add_notice(s, m);
+			let_stand(s, answer, s->epoch + 1);
 	}
 }
 
@@ -84,28 +117,18 @@ static inline void say_started(const struct sm_bound *s)
 	atomic_store_explicit(&s->head->started, s->epoch, memory_order_release);
 }
 
-static inline void give_notice(const struct sm_notice *n, uint64_t epoch)
-{
-	if (n->chunks)
-		sm_invite(n->words, &n->at, (struct sm_location){ 0, 0 }, 0, n->chunks, epoch);
-	else
-		sm_announce(n->words, &n->at, epoch);
-}
-
 /* Starts the epoch after the last one. */
 static inline int start_briefly(struct sm_bound *s)
 {
-	const struct sm_notice *const end = s->notices + s->nnotices;
+	const struct be_bells *const end = s->standing + s->nstanding;
 
 	sm_next_epoch(s);
 	say_started(s);
-	for (const struct sm_notice *n = s->notices; n < end; n++)
-		give_notice(n, s->epoch);
 	if (__builtin_expect(s->fences, 0))
 		be_fence();
 	ring_if_wanted(s);
-	for (const struct sm_notice *n = s->notices; n < end; n++)
-		be_ring_if(&n->bells, false);
+	for (const struct be_bells *b = s->standing; b < end; b++)
+		be_ring_if(b, false);
 	dispatch_start_later(&s->dispatcher);
 	return 0;
 }
@@ -128,6 +151,7 @@ static __attribute__((noinline)) int start_and_plan(struct sm_bound *s, uint64_t
 	int rc;
 
 	s->begins = SM_PLANS;
+	take_back(s);
 	rc = start_issuing(s, epoch, who);
 	plan_starts(s);
 	return rc;

@@ -59,7 +59,7 @@ static inline int sm_by_channel(const void *a, const void *b)
 
 struct sm_head {
 	struct be_turn turn;
-	_Alignas(SM_LINE) _Atomic uint64_t started; /* writer: this rank; readers: the ranks that send to it */
+	_Alignas(SM_LINE) _Atomic uint64_t started; /* writer: this rank; readers: the ranks that exchange messages with it */
 	/* `wanted` has a line of its own: sm_start reads it right after storing `started`, and senders may just have written
 	 * it. */
 	/* writers: the ranks that send to this one; the last epoch for which one of them had no credit */
@@ -124,6 +124,7 @@ struct sm_in {
 	uint64_t ring; /* offset of the ring in the receiver's heap, if there is one */
 	uint64_t slots; /* number of slots of the ring */
 	uint64_t took[2]; /* learned: times that the sender has measured for the message, staged [0] and pulled [1], ns */
+	_Atomic uint64_t stands; /* pull: epoch from which on the sender's start announces the bytes at `from`; 0: it does not (start.c) */
 	_Alignas(SM_LINE) _Atomic uint64_t helped; /* pull: chunks that the sender has copied in all epochs */
 	_Atomic uint64_t produced; /* staged: chunks in all epochs */
 };
@@ -147,6 +148,7 @@ struct sm_out {
 	_Alignas(SM_LINE) _Atomic uint64_t done; /* pull: the epoch whose bytes were read */
 	_Atomic uint64_t consumed; /* staged: chunks in all epochs */
 	_Atomic uint64_t way; /* learned: SM_PULL or SM_STAGED, once the receiver has chosen */
+	_Atomic uint64_t stands; /* pull: epoch from which on the receiver's start invites the sender, in both ways below; 0: it does not */
 	uint32_t multicast; /* written by the sender: position of the struct sm_multicast, in lines from its head; or 0 */
 	struct sm_invitation invited[2]; /* pull: of even and odd epochs, because the sender may be one epoch behind */
 	/* pull: chunks claimed by either end in all epochs; both ends write it */

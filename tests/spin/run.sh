@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Checks four protocols with spin: that of epochs (epoch.pml) and of answers in it (answer.pml), that of sleeping (wait.pml), and
-# that by which the threads of a communication core take turns (baton.pml). Each keeps its properties, every mutant breaks exactly
-# the properties that it should, and no case holds only because nothing happens.
+# Checks five protocols with spin: that of epochs (epoch.pml), of answers in it (answer.pml), and of starts that tell nothing
+# (standing.pml), that of sleeping (wait.pml), and that by which the threads of a communication core take turns (baton.pml). Each
+# keeps its properties, every mutant breaks exactly the properties that it should, and no case holds only because nothing happens.
 #
 # Prints a line for each case, `ok NAME` or `FAIL NAME why`, then a summary. The exit status is 0, 1, or 77 without spin or gcc.
 # To see how a case fails, run this in a copy of this directory, with the program in $M and the case's -D options in $D:
@@ -237,6 +237,16 @@ for mutant in LATE_INVITATION NO_CLAIM EARLY_WORDS NO_DONE; do
 done
 verify answer-NO_COUNT DEADLOCK -DNO_COUNT
 verify answer-SHIFTED DATA -DSHIFTED
+
+# What stands is taken back before it is wrong.
+model=standing
+[ "${SWEEP:-}" != all ] || verify standing none
+verify standing-nc1 none -DNC=1
+verify standing-nc1-reach BRIEF,END -DNC=1 -DREACH
+for mutant in NO_TAKE_BACK LATE_TAKE_BACK FIRST_STANDS ONE_LOAD; do
+  verify standing-nc1-$mutant DATA,WINDOW -DNC=1 -DEPOCHS=4 -D$mutant
+done
+verify standing-nc1-NO_STARTED DATA,DEADLOCK,WINDOW -DNC=1 -DEPOCHS=4 -DNO_STARTED # it looks again and again
 
 # Two ringers and a sleeper, a ringer and two sleepers. What is not done in the order that it needs to be loses a wake-up;
 # where `count` says nothing, wakes are paid for that nobody needs.
