@@ -137,9 +137,14 @@ struct be_turn {
 	_Atomic uint64_t counted[BE_COUNTS];
 };
 
+struct be_bound;
+/* Starts epoch number `epoch`, counted from 1, and runs the ready ops whose class is in `who` (bits of enum be_who). Local; never waits.
+ * With BE_APP it also runs the ops marked for start; those that do not complete at once pass to helpers. */
+typedef int be_start_fn(struct be_bound *bound, uint64_t epoch, unsigned who);
 struct be_bound {
 	const struct be_ops *ops;
 	struct be_turn *turn;
+	be_start_fn *start; /* set by make: ops->start, or for some time what does the same for a request in this state */
 	uint64_t moved; /* with helpers: grows with each op that was issued or completed through this view */
 };
 
@@ -194,10 +199,7 @@ struct be_ops {
 	/* Frees the request. Local. The caller has made sure that the request is not active, or that its group or its
 	 * bind has failed. NULL is allowed. */
 	void (*unbind)(struct be_bound *bound);
-	/* Starts epoch number `epoch`, counted from 1, and runs the ready ops whose class is in `who` (bits of enum be_who).
-	 * Local; never waits. With BE_APP it also runs the ops marked for start; those that do not complete at once pass to
-	 * helpers. */
-	int (*start)(struct be_bound *bound, uint64_t epoch, unsigned who);
+	be_start_fn *start;
 	/* Returns 1 when this rank's part of the epoch is complete, 0 if not yet, or -ERR_x. The function may spin for
 	 * `spins` iterations of a spin loop, because the caller has nothing else to do. */
 	int (*progress)(struct be_bound *bound, unsigned who, unsigned spins);

@@ -231,10 +231,10 @@ static inline __attribute__((always_inline)) void start_request(struct mpix_sche
 	count_active(req->ctx, 1); /* an atomic addition waits for earlier stores, so it comes before those for the peers */
 	if (helped)
 		rt_comm_count(req, 1);
-	rc = req->be->start(req->bound, ++req->epoch, helped ? own_part(req) : BE_ALL);
+	rc = req->bound->start(req->bound, ++req->epoch, helped ? own_part(req) : BE_ALL);
 	set_state(req, RT_ACTIVE);
-	if (__builtin_expect(req->crowded, 0))
-		rt_board_started(req->group->board, req->group->rank);
+	if (req->starts)
+		rt_board_started(req->starts);
 	if (__builtin_expect(rc, 0))
 		rt_finish_request(req, rc);
 	rt_give(req);

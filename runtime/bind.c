@@ -470,6 +470,7 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	req->group = g;
 	req->helped = g->process->comm && req->be && req->be->adopt;
 	req->crowded = group_crowded(g);
+	req->starts = req->crowded ? &g->board->slots[g->rank].starts : NULL;
 	req->sched = sched;
 	return req;
 }

@@ -39,9 +39,10 @@ struct mpix_sched_request {
 	struct be_turn *turn; /* turn of the request, from `bound`; NULL until `bound` is made */
 	struct rt_driver *driver; /* driver that makes progress on the bound request; NULL if it is not helped */
 	uint64_t epoch;
+	_Atomic uint32_t *starts; /* where starts are counted on the group's board, if ranks outnumber cores in the group; else NULL */
 	bool helped; /* other threads than the rank's own make progress on it, too (be_bind.helped) */
 	bool makes_pages; /* some huge pages under its buffers may not be made yet */
-	bool crowded; /* ranks outnumber cores in the group: starts are counted on its board */
+	bool crowded; /* ranks outnumber cores in the group */
 	/* A thread that is about to sleep in its wait for the request holds the turn, and will look at the request once more. So other
 	 * threads of the rank may sleep although they could not take the turn. */
 	_Atomic bool watched_by_holder;

@@ -566,8 +566,7 @@ int sm_rebind(struct sm_bound *s, const struct be_buffer *buffers)
 		if (sm_in_memory(s, i))
 			sm_settle(s, i, buffers);
 	s->b.buffers = buffers;
-	s->begins = SM_PLANS; /* the next two starts tell the peers of other buffers */
-	s->again = false;
+	sm_plan_start(s); /* it tells the peers of other buffers */
 	if (s->b.helped)
 		sm_classify(s);
 	return 0;

@@ -102,10 +102,10 @@ int sm_make(const struct be_bind *b, size_t whole, const struct be_ops *ops, boo
 		return group_error(b->group, -ERR_NOMEM, "%s", err_text(-ERR_NOMEM));
 	*out = &s->base;
 	s->base.ops = ops;
+	sm_plan_start(s);
 	s->b = *b;
 	s->umwaits = group_umwaits(b->group);
 	s->learn.again = UINT64_MAX;
-	s->begins = SM_PLANS;
 	s->msgs = (struct sm_msg *)align_up((uintptr_t)s + whole, SM_LINE);
 	s->standing = (struct be_bells *)(void *)(s->msgs + nops);
 	s->known = (uint64_t *)(void *)(s->standing + size);

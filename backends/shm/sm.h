@@ -125,10 +125,6 @@ struct sm_msg {
 	uint32_t twin; /* send: 1 + the copy of the same bytes, and that copy: 1 + the send; 0: none (local_copy.c) */
 };
 
-/* How a start begins an epoch (start.c): it issues the ready ops; or it does that, and then finds out whether the next one may be brief;
- * or it is brief. */
-enum sm_begins { SM_ISSUES, SM_PLANS, SM_BRIEF };
-
 struct sm_bound {
 	struct be_bound base;
 	/* What a brief start needs comes first: the program may have driven it out of the caches. */
@@ -136,12 +132,12 @@ struct sm_bound {
 	struct sm_head *head;
 	uint64_t epoch; /* epoch under way, with helpers copied from `sh` */
 	uint32_t slot, next_slot; /* numbers of the slots of eager messages in this epoch and in the next */
-	uint8_t begins; /* enum sm_begins */
 	bool fences; /* true if a store of `started` may become visible too late unless a fence follows it */
 	bool quiet; /* true in a start that rings at its end */
 	bool tells; /* true if a start may store other things than `started` that peers wait for */
 	bool again; /* true if the start of the last epoch would have let messages stand */
 	uint32_t nstanding;
+	be_start_fn *begin; /* starts the next epoch (start.c) */
 	struct be_bells *standing; /* bells of the peers of messages that stand */
 	struct sm_learn learn;
 	struct dispatcher dispatcher;
@@ -243,6 +239,8 @@ void sm_states(const struct be_bound *bound, uint8_t *state, const char **what);
 /* ---- start.c: as in be_ops ---- */
 
 int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who);
+/* Has the next start tell the peers all that they have to know, and find out what the ones after it have to do. */
+void sm_plan_start(struct sm_bound *s);
 
 /* ---- ops.c ---- */
 

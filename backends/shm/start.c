@@ -85,31 +85,6 @@ static bool is_long_start(const struct sm_bound *s)
 	return is_long;
 }
 
-/* Finds out what the next starts have to do, when one has just issued the ready ops. The second time in a row it lets messages stand:
- * then the invitations of even and of odd epochs are the same. */
-static __attribute__((noinline)) void plan_starts(struct sm_bound *s)
-{
-	const uint32_t *roots = s->dispatcher.ready, n = s->dispatcher.st->of[0].nroots;
-	const bool again = s->again;
-
-	s->again = sm_ways_settled(s);
-	if (!s->again)
-		return;
-	if (s->b.helped || s->trace || !is_long_start(s)) /* in a trace an op is not received before it is sent */
-		s->begins = SM_ISSUES;
-	else if (again)
-		s->begins = SM_BRIEF;
-	for (uint32_t i = 0; i < n && s->begins == SM_BRIEF; i++) {
-		struct sm_msg *m = &s->msgs[roots[i]], *answer = m->end == SM_SEND ? sm_answer_to(s, m) : NULL;
-
-		if (!sm_in_memory(s, roots[i]) || m->way != SM_PULL || !(m->end == SM_SEND ? m->now->begun : m->now->both))
-			continue;
-		let_stand(s, m, s->epoch + 1);
-		if (answer)
-			let_stand(s, answer, s->epoch + 1);
-	}
-}
-
 /* Says that this rank has started the epoch under way. */
 static inline void say_started(const struct sm_bound *s)
 {
@@ -117,24 +92,10 @@ static inline void say_started(const struct sm_bound *s)
 	atomic_store_explicit(&s->head->started, s->epoch, memory_order_release);
 }
 
-/* Starts the epoch after the last one. */
-static inline int start_briefly(struct sm_bound *s)
+static int start_issuing(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
-	const struct be_bells *const end = s->standing + s->nstanding;
+	struct sm_bound *s = (struct sm_bound *)bound;
 
-	sm_next_epoch(s);
-	say_started(s);
-	if (__builtin_expect(s->fences, 0))
-		be_fence();
-	ring_if_wanted(s);
-	for (const struct be_bells *b = s->standing; b < end; b++)
-		be_ring_if(b, false);
-	dispatch_start_later(&s->dispatcher);
-	return 0;
-}
-
-static inline int start_issuing(struct sm_bound *s, uint64_t epoch, unsigned who)
-{
 	s->sh->epoch = epoch;
 	sm_set_epoch(s, epoch);
 	if (__builtin_expect(epoch > s->learn.again, 0))
@@ -146,28 +107,80 @@ static inline int start_issuing(struct sm_bound *s, uint64_t epoch, unsigned who
 	return dispatch_start(&s->dispatcher, who);
 }
 
-static __attribute__((noinline)) int start_and_plan(struct sm_bound *s, uint64_t epoch, unsigned who)
+static be_start_fn start_and_plan;
+
+static int start_briefly(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
+	struct sm_bound *s = (struct sm_bound *)bound;
+	const struct be_bells *const end = s->standing + s->nstanding;
+
+	if (__builtin_expect(epoch != s->epoch + 1 || epoch > s->learn.again, 0))
+		return start_and_plan(bound, epoch, who);
+	sm_next_epoch(s);
+	say_started(s);
+	if (__builtin_expect(s->fences, 0))
+		be_fence();
+	ring_if_wanted(s);
+	for (const struct be_bells *b = s->standing; b < end; b++)
+		be_ring_if(b, false);
+	dispatch_start_later(&s->dispatcher);
+	return 0;
+}
+
+/* Sets what starts the next epoch. A start finds that fastest in the request, unless the backend has something else to do as well. */
+static void begin_by(struct sm_bound *s, be_start_fn *start)
+{
+	s->begin = start;
+	s->base.start = s->base.ops->start == sm_start ? start : s->base.ops->start;
+}
+
+/* Finds out what the next starts have to do, when one has just issued the ready ops. The second time in a row it lets messages stand:
+ * then the invitations of even and of odd epochs are the same. */
+static void plan_starts(struct sm_bound *s)
+{
+	const uint32_t *roots = s->dispatcher.ready, n = s->dispatcher.st->of[0].nroots;
+	const bool again = s->again;
+
+	s->again = sm_ways_settled(s);
+	if (!s->again)
+		return;
+	if (s->b.helped || s->trace || !is_long_start(s)) { /* in a trace an op is not received before it is sent */
+		begin_by(s, start_issuing);
+		return;
+	}
+	if (!again)
+		return;
+	begin_by(s, start_briefly);
+	for (uint32_t i = 0; i < n; i++) {
+		struct sm_msg *m = &s->msgs[roots[i]], *answer = m->end == SM_SEND ? sm_answer_to(s, m) : NULL;
+
+		if (!sm_in_memory(s, roots[i]) || m->way != SM_PULL || !(m->end == SM_SEND ? m->now->begun : m->now->both))
+			continue;
+		let_stand(s, m, s->epoch + 1);
+		if (answer)
+			let_stand(s, answer, s->epoch + 1);
+	}
+}
+
+static int start_and_plan(struct be_bound *bound, uint64_t epoch, unsigned who)
+{
+	struct sm_bound *s = (struct sm_bound *)bound;
 	int rc;
 
-	s->begins = SM_PLANS;
+	begin_by(s, start_and_plan);
 	take_back(s);
-	rc = start_issuing(s, epoch, who);
+	rc = start_issuing(bound, epoch, who);
 	plan_starts(s);
 	return rc;
 }
 
-/* Short messages take the shortest way through here, because a start is a good part of their time. */
-static __attribute__((noinline)) int start_long(struct sm_bound *s, uint64_t epoch, unsigned who)
+void sm_plan_start(struct sm_bound *s)
 {
-	if (__builtin_expect(s->begins == SM_BRIEF && epoch == s->epoch + 1 && epoch <= s->learn.again, 1))
-		return start_briefly(s);
-	return start_and_plan(s, epoch, who);
+	s->again = false;
+	begin_by(s, start_and_plan);
 }
 
 int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
-	struct sm_bound *s = (struct sm_bound *)bound;
-
-	return __builtin_expect(s->begins == SM_ISSUES, 1) ? start_issuing(s, epoch, who) : start_long(s, epoch, who);
+	return ((struct sm_bound *)bound)->begin(bound, epoch, who);
 }

@@ -189,6 +189,7 @@ static int smcq_make(const struct be_bind *b, struct be_bound **out, struct be_h
 		return group_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	*out = &s->base;
 	s->base.ops = &smcq_ops;
+	s->base.start = smcq_ops.start;
 	s->b = *b;
 	s->job = (struct smcq_job){ &s->b, posts };
 	for (uint32_t i = 0; i < posts.head->nqueues; i++)

@@ -105,11 +105,9 @@ int64_t rt_board_missing(const struct rt_board *b, uint64_t round);
 uint32_t rt_board_cpu(void);
 /* Publishes on which CPU a rank of this process runs. */
 void rt_board_here(struct rt_board *b, uint32_t rank);
-/* Counts a start of a rank of this process. */
-static inline void rt_board_started(struct rt_board *b, uint32_t rank)
+/* Counts a start of a rank of this process, in its slot. */
+static inline void rt_board_started(_Atomic uint32_t *n)
 {
-	_Atomic uint32_t *n = &b->slots[rank].starts;
-
 	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 /* Writes this rank's record of a round. Rounds count from 1; the round is rt_round of seq. */
