@@ -232,18 +232,18 @@ SPECIALISE := \
 $(call obj,$(SPECIALISE)): override ALL_CFLAGS += $(if $(filter -O2,$(CFLAGS)),-O3)
 
 # The schedules of the selection table, compiled, so that the first call of a collective in a process does not compile: with
-# the definitions and passes of the row in the name, as in bcast_chain,segments=16+fuse.bin. Rows whose passes have keys are
-# compiled when they are selected, because such passes can depend on the nodes of a group.
+# the definitions and passes of the row in the name, as in bcast_chain,segments=16+fuse@wait=1.bin. Rows with the pass hierarchy, which
+# depends on the nodes of a group, or with several keys are compiled when they are selected.
 comma := ,
-TABLED := $(patsubst %,$(BUILD)/schedules/%.bin,$(shell sed -n -e 's/ *\#.*//' -e '/-T *\(hierarchy\|[a-z-]*:\)/d' \
-	-e 's/.*-> *\([a-z_]*\)\.goal */\1/' -e T -e 's/ *-T */+/g; s/ *-D */,/g; p' schedules/select.table | sort -u))
+TABLED := $(patsubst %,$(BUILD)/schedules/%.bin,$(shell sed -n -e 's/ *\#.*//' -e '/-T *\(hierarchy\|[a-z-]*:[^ ]*,\)/d' \
+	-e 's/.*-> *\([a-z_]*\)\.goal */\1/' -e T -e 's/:/@/g; s/ *-T */+/g; s/ *-D */,/g; p' schedules/select.table | sort -u))
 .PHONY: tabled
 tabled: $(TABLED)
 $(TABLED): $(BUILD)/schedules/%.bin: $(BUILD)/bin/goalc $(wildcard schedules/*.goal schedules/lib/*.goal)
 	@mkdir -p $(@D)
 	$(call say,GOALC)$< -g schedules/$(firstword $(subst $(comma), ,$(subst +, ,$*))).goal \
 		$(patsubst %,-D %,$(wordlist 2,9,$(subst $(comma), ,$(firstword $(subst +, ,$*))))) \
-		$(patsubst %,-T %,$(wordlist 2,9,$(subst +, ,$*))) -o $@
+		$(patsubst %,-T %,$(subst @,:,$(wordlist 2,9,$(subst +, ,$*)))) -o $@
 
 # ---- the installed tree ----
 

@@ -110,7 +110,7 @@ static int find_nodes(const struct be_group *g, const char *list, char **out)
 }
 
 /* Stores the path of the binary that the installed tree has for a row, owned by the caller; NULL if it has none, or none that
- * is as new as the text at `path`. Its name has the definitions and the passes of the row: bcast_chain,segments=16+fuse.bin. */
+ * is as new as the text at `path`. Its name has the definitions and the passes of the row: bcast_chain,segments=16+fuse@wait=1.bin. */
 static int find_binary(const struct select_row *row, const char *path, char **binary)
 {
 	struct stat text, made;
@@ -119,7 +119,7 @@ static int find_binary(const struct select_row *row, const char *path, char **bi
 	int err = install_find(row->file, &installed);
 
 	*binary = NULL;
-	if (err || !installed || strcmp(installed, path) != 0 || (row->passes && strpbrk(row->passes, ":;"))) {
+	if (err || !installed || strcmp(installed, path) != 0 || (row->passes && strpbrk(row->passes, ",;"))) {
 		free(installed);
 		return err;
 	}
@@ -131,6 +131,8 @@ static int find_binary(const struct select_row *row, const char *path, char **bi
 		text_add(&t, "+%s", row->passes);
 	text_add(&t, ".bin");
 	err = text_take(&t, &name);
+	for (char *p = err ? NULL : strchr(name, ':'); p; p = strchr(p, ':'))
+		*p = '@';
 	err = err ? err : install_find(name, binary);
 	free(name);
 	if (*binary && (stat(path, &text) || stat(*binary, &made) || made.st_mtime < text.st_mtime)) {

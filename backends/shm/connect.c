@@ -54,14 +54,28 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 }
 
 /* Limits of what goes through slots without trying, in bytes. From private memory: of a message that is stored where ranks have a core
- * each, and where they take turns on a core. From the heap where ranks take turns on a core: of a message; of one while this rank sends
- * long messages to the same peer. */
+ * each, and where they take turns on a core. From the heap where ranks take turns on a core: of a message; of one of several that are
+ * reduced, because what this rank reads itself it adds up at once (reduce_together); of one while this rank sends long messages to the
+ * same peer. */
 #define SLOTS_STORED ((uint64_t)32 << 10)
 #define SLOTS_TURNS_STORED ((uint64_t)256 << 10)
 #define SLOTS_TURNS ((uint64_t)32 << 10)
+#define SLOTS_TURNS_SUMS ((uint64_t)16 << 10)
 #define SLOTS_TURNS_BOTH ((uint64_t)8 << 10)
 #define TRIED_TURNS ((uint64_t)64 << 10) /* limit of what is tried from the heap there: one way, and its sender's only long message */
 #define SLOTS_ROOM ((size_t)2 << 20) /* limit of the rings of a rank's request */
+
+/* The long messages to this rank. */
+struct long_recvs {
+	uint32_t n;
+	size_t room; /* bytes that rings by choice may still take */
+};
+
+/* True if a message is one of several that are reduced. */
+static bool is_of_sums(const struct sm_bound *s, const struct sm_desc *recv, const struct long_recvs *all)
+{
+	return all->n > 1 && bin_reduces(s->b.ops[recv->op].kind);
+}
 
 /* True if this rank sends long messages to the peer of a recv, other than such as are complete before the recv begins. */
 static bool sends_long(const struct sm_bound *s, const struct sm_desc *recv)
@@ -93,13 +107,13 @@ static size_t ring_bytes(const struct sm_desc *e, uint32_t slots)
 }
 
 /* Returns up to how many bytes a message that this rank can read goes through slots without trying. */
-static uint64_t sure_of(const struct sm_bound *s, const struct sm_desc *recv, const struct sm_desc *send)
+static uint64_t sure_of(const struct sm_bound *s, const struct sm_desc *recv, const struct sm_desc *send, const struct long_recvs *all)
 {
 	const bool reduces = bin_reduces(s->b.ops[recv->op].kind), crowded = group_crowded(s->b.group);
 
-	if (send->source == SM_HEAP)
-		return !crowded ? 0 : recv->two_way ? SLOTS_TURNS_BOTH : SLOTS_TURNS;
-	return reduces ? UINT64_MAX : crowded ? SLOTS_TURNS_STORED : SLOTS_STORED;
+	if (send->source != SM_HEAP)
+		return reduces ? UINT64_MAX : crowded ? SLOTS_TURNS_STORED : SLOTS_STORED;
+	return !crowded ? 0 : recv->two_way ? SLOTS_TURNS_BOTH : is_of_sums(s, recv, all) ? SLOTS_TURNS_SUMS : SLOTS_TURNS;
 }
 
 /* True if this rank makes a long copy that nothing waits for: that of its own block, unless that is also sent. While pieces of it alternate
@@ -121,26 +135,26 @@ static bool copies_long(const struct sm_bound *s)
 }
 
 /* Returns up to how many bytes such a message that is not sure may go through slots. */
-static uint64_t tried_of(const struct sm_bound *s, const struct sm_desc *recv, const struct sm_desc *send)
+static uint64_t tried_of(const struct sm_bound *s, const struct sm_desc *recv, const struct sm_desc *send, const struct long_recvs *all)
 {
 	if (send->source == SM_HEAP)
-		return group_crowded(s->b.group) && !recv->two_way && !send->several ? TRIED_TURNS : 0;
+		return group_crowded(s->b.group) && !recv->two_way && !send->several && !is_of_sums(s, recv, all) ? TRIED_TURNS : 0;
 	return recv->bytes >= SM_LONG && copies_long(s) ? 0 : UINT64_MAX;
 }
 
 /* Returns how a message travels that this rank can read. In slots the sender copies while this rank reads from the caches, an operand
  * need not be stored before it is reduced, nobody calls the kernel, and a sender is done without another turn on its core. But both
  * ranks have to make progress, more often the longer the message is: of longer messages that are stored it depends on the machine and the
- * program what is faster. ring: bytes of the message's ring. *room: bytes that rings by choice may still take */
+ * program what is faster. ring: bytes of the message's ring */
 static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_desc *recv, const struct sm_desc *send, size_t ring,
-				     size_t *room)
+				     struct long_recvs *all)
 {
-	const bool sure = recv->bytes <= sure_of(s, recv, send);
+	const bool sure = recv->bytes <= sure_of(s, recv, send, all);
 
-	if (s->b.helped || group_same_process(s->b.group, recv->peer) || ring > *room || s->head->allowed == GROUP_DIRECT_ALWAYS ||
-	    (!sure && recv->bytes > tried_of(s, recv, send)))
+	if (s->b.helped || group_same_process(s->b.group, recv->peer) || ring > all->room || s->head->allowed == GROUP_DIRECT_ALWAYS ||
+	    (!sure && recv->bytes > tried_of(s, recv, send, all)))
 		return SM_PULL;
-	*room -= ring;
+	all->room -= ring;
 	return sure ? SM_STAGED : SM_LEARNED;
 }
 
@@ -166,9 +180,8 @@ static uint32_t slots_of(const struct sm_bound *s, const struct sm_desc *recv, u
 	return crowded && filled < n ? filled : (uint32_t)n;
 }
 
-/* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. nlong, room: as in slots_of and
- * mode_of_readable */
-static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct sm_desc *send, uint32_t nlong, size_t *room)
+/* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. */
+static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct sm_desc *send, struct long_recvs *all)
 {
 	struct sm_msg *m = &s->msgs[recv->op];
 	const struct sm_desc *last = recv > s->head->descs ? recv - 1 : NULL;
@@ -180,11 +193,11 @@ static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct s
 		recv->direct = sm_can_read(s, recv->peer);
 	recv->two_way = sends_long(s, recv);
 	recv->scale = sm_scale_of(recv->bytes, !group_crowded(s->b.group) && !recv->two_way);
-	m->slots = slots_of(s, recv, nlong);
+	m->slots = slots_of(s, recv, all->n);
 	if (send->multicast)
 		recv->mode = SM_STAGED_MULTICAST;
 	else if (send->source == SM_HEAP || (send->source == SM_PRIVATE && recv->direct))
-		recv->mode = mode_of_readable(s, recv, send, ring_bytes(recv, m->slots), room);
+		recv->mode = mode_of_readable(s, recv, send, ring_bytes(recv, m->slots), all);
 	else
 		recv->mode = SM_STAGED;
 }
@@ -325,8 +338,7 @@ static uint32_t count_long_recvs(const struct sm_bound *s)
 /* Finds the peers' ends of all messages, and chooses how each message to this rank travels. */
 static int match_entries(struct sm_bound *s)
 {
-	const uint32_t nlong = count_long_recvs(s);
-	size_t room = SLOTS_ROOM;
+	struct long_recvs all = { count_long_recvs(s), SLOTS_ROOM };
 
 	for (uint32_t i = 0; i < s->head->ndescs; i++) {
 		struct sm_desc *e = &s->head->descs[i];
@@ -346,7 +358,7 @@ static int match_entries(struct sm_bound *s)
 			sm_partners(s)[i] = (struct sm_partner){ *group_handle(s->b.group, e->peer),
 								 (uint32_t)(other - s->peers[e->peer]->descs) };
 		if (e->bytes > SM_EAGER_MAX && !e->send)
-			choose_mode(s, e, other, nlong, &room);
+			choose_mode(s, e, other, &all);
 	}
 	return 0;
 }

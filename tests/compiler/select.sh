@@ -246,6 +246,18 @@ END
 export GOAL_SELECT=$PWD/rt.table
 program select.library 120 "$BUILD/tests/rt-select" && ok select.library
 check select.reproducible env GOAL_SELECT= GOAL_REPRODUCIBLE=1 timeout 60 "$BUILD/tests/rt-select" reproducible
+# What the library has compiled is not compiled again. The check for leaks cannot run in a traced process.
+if can_trace select.compiled; then
+	for call in MPI_Bcast:bcast_chain,segments=16 MPI_Reduce:reduce_linear+fuse@wait=1; do
+		binary=${call#*:}
+		options=$(sed "s|\([a-z_]*\)|\1.goal|; s|,| -D |g; s|+| -T |g; s|@|:|g" <<<"$binary")
+		printf '%s any any any any -> %s\n' "${call%:*}" "$options" >compiled.table
+		GOAL_SELECT=$PWD/compiled.table ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 timeout 60 strace -f -o calls -e trace=openat \
+			"$BUILD/tests/rt-select" on "${binary%%[,+]*}" "${call%:*}" >out 2>&1
+		check "select.compiled.${binary%%[,+]*}" [ $? -eq 0 -a "$(grep -c "/$binary.bin\".* = [0-9]" calls)" -gt 0 -a \
+			"$(grep -c "/${binary%%[,+]*}.goal\"" calls)" -eq 0 ]
+	done
+fi
 # on_machine NAME WANT TABLE TOPOLOGY : the schedule that two ranks get there, which run on any core
 on_machine()
 {

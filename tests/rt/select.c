@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * MPIX_Sched_select as an MPI library would use it: what is selected fits the call and works, on the first time and
  * from the context's memory. "select refused" instead expects that a bcast is refused when it is selected or bound, and prints
- * how; "select apart" selects on several nodes, "select reproducible" with GOAL_REPRODUCIBLE=1; "select on SCHEDULE" expects that
- * one for a bcast on two ranks. The table is that of GOAL_SELECT, if it is set, and the installed one. */
+ * how; "select apart" selects on several nodes, "select reproducible" with GOAL_REPRODUCIBLE=1; "select on SCHEDULE
+ * [COLLECTIVE]" expects that one on two ranks, for a bcast if no other collective is given. The table is that of GOAL_SELECT, if it is set, and the installed one. */
 #include "tests/rt/team.h"
 
 #include <stdio.h>
@@ -133,10 +133,12 @@ static int apart(struct member *m)
 	return names(m, &call, "scan_binomial");
 }
 
-/* On two ranks: a bcast gets the schedule m->arg. */
+static const char *collective = "MPI_Bcast";
+
+/* On two ranks: it gets the schedule m->arg. */
 static int on(struct member *m)
 {
-	const struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Bcast", .count = 100 };
+	const struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = collective, .count = 100 };
 
 	return names(m, &call, m->arg);
 }
@@ -191,6 +193,8 @@ int main(int argc, char **argv)
 		return team_run(4, false, apart, NULL);
 	if (argc > 1 && !strcmp(argv[1], "reproducible"))
 		return team_run(4, true, reproducible, NULL);
+	if (argc > 3)
+		collective = argv[3];
 	if (argc > 2 && !strcmp(argv[1], "on"))
 		return team_run(2, false, on, argv[2]) || team_run(2, true, on, argv[2]);
 	if (argc > 1)
