@@ -62,7 +62,9 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 #define SLOTS_TURNS ((uint64_t)32 << 10)
 #define SLOTS_TURNS_SUMS ((uint64_t)16 << 10)
 #define SLOTS_TURNS_BOTH ((uint64_t)8 << 10)
-#define TRIED_TURNS ((uint64_t)64 << 10) /* limit of what is tried from the heap there: one way, and its sender's only long message */
+/* Limits of what is tried from the heap there: a message one way, its sender's only long one; and one that is its receiver's only one, too */
+#define TRIED_TURNS ((uint64_t)64 << 10)
+#define TRIED_TURNS_ONLY ((uint64_t)128 << 10)
 #define SLOTS_ROOM ((size_t)2 << 20) /* limit of the rings of a rank's request */
 
 /* The long messages to this rank. */
@@ -137,9 +139,11 @@ static bool copies_long(const struct sm_bound *s)
 /* Returns up to how many bytes such a message that is not sure may go through slots. */
 static uint64_t tried_of(const struct sm_bound *s, const struct sm_desc *recv, const struct sm_desc *send, const struct long_recvs *all)
 {
-	if (send->source == SM_HEAP)
-		return group_crowded(s->b.group) && !recv->two_way && !send->several && !is_of_sums(s, recv, all) ? TRIED_TURNS : 0;
-	return recv->bytes >= SM_LONG && copies_long(s) ? 0 : UINT64_MAX;
+	if (send->source != SM_HEAP)
+		return recv->bytes >= SM_LONG && copies_long(s) ? 0 : UINT64_MAX;
+	if (!group_crowded(s->b.group) || recv->two_way || send->several || is_of_sums(s, recv, all))
+		return 0;
+	return all->n == 1 ? TRIED_TURNS_ONLY : TRIED_TURNS;
 }
 
 /* Returns how a message travels that this rank can read. In slots the sender copies while this rank reads from the caches, an operand
