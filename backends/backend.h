@@ -99,8 +99,7 @@ static inline bool be_requires(const struct be_bind *b, uint32_t op, uint32_t on
 	return false;
 }
 
-/* Classes of threads that make progress, as bits. A thread runs the ops that have its bit. Without helpers all threads
- * may run all ops. */
+/* Classes of threads that make progress, as bits. A thread runs the ops that have its bit. Without helpers all threads may run all ops. */
 enum be_who {
 	BE_APP = 1, /* a thread of the rank itself */
 	BE_OWNER = 2, /* any thread of the rank's process; such an op may use private memory and elements made of blocks */
@@ -141,6 +140,7 @@ struct be_bound;
 /* Starts epoch number `epoch`, counted from 1, and runs the ready ops whose class is in `who` (bits of enum be_who). Local; never waits.
  * With BE_APP it also runs the ops marked for start; those that do not complete at once pass to helpers. */
 typedef int be_start_fn(struct be_bound *bound, uint64_t epoch, unsigned who);
+
 struct be_bound {
 	const struct be_ops *ops;
 	struct be_turn *turn;

@@ -166,8 +166,8 @@ int sm_send_pull_issue(struct dispatcher *e, void *what)
 	return 0;
 }
 
-/* Completes a send once the receiver has read all bytes, and owns the line of the next announcement. Of a single chunk the receiver
- * often looks for that so early that it would only take the line back. */
+/* Completes a send once the receiver has read all bytes, and owns the line of the next announcement, or of `started` if that stands. Of a
+ * single chunk the receiver often looks for it so early that it would only take the line back. */
 static int end_send_pull(const struct sm_bound *s, const struct sm_msg *m)
 {
 	const bool done = atomic_load_explicit(&m->out->done, memory_order_acquire) == s->epoch;

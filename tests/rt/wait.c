@@ -154,7 +154,7 @@ static const struct message messages[] = {
 	{ "pull", ring, 16384, true },
 	{ "staged", ring, 40000, false },
 	{ "credit", chain, 1, true },
-	{ "brief", chain, 16384, true }, /* its starts only announce the data (SM_BRIEF) */
+	{ "brief", chain, 16384, true }, /* its starts only say that they have begun */
 };
 
 struct plan {
