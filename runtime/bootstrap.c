@@ -203,7 +203,7 @@ static int say_hello(struct rt_bootstrap *m, struct rt_hello *h)
 	const void *random = (const void *)getauxval(AT_RANDOM); // NOLINT(performance-no-int-to-ptr)
 	int err;
 
-	*h = (struct rt_hello){ .rank = (int)m->rank, .node = rt_node_id(), .pid = (uint64_t)getpid(), .session = getsid(0),
+	*h = (struct rt_hello){ .rank = (int)m->rank, .node = rt_node_id(), .pid = (uint64_t)getpid(), .autogroup = rt_autogroup(),
 			     .heap_fd = m->ctx->heap->fd, .event = m->ctx->heap->event };
 	h->heap = (uint64_t)(uintptr_t)m->ctx->heap;
 	if (random)
@@ -358,14 +358,14 @@ static int agree(struct rt_bootstrap *m, int err)
 	return rt_error(m->ctx, worst->err, "rank %u: %s", (unsigned)(worst - m->ready), text);
 }
 
-/* True if all ranks of this node are in one session: those that share a core let each other run by yielding (util/patience.h). */
+/* True if all ranks of this node are in one autogroup: those that share a core let each other run by yielding (util/patience.h). */
 static bool can_yield(const struct rt_bootstrap *m)
 {
 	const struct rt_hello *me = &m->all[m->rank];
-	bool one = me->session != 0;
+	bool one = true;
 
 	for (uint32_t r = 0; r < m->size; r++)
-		one &= m->all[r].node != me->node || m->all[r].session == me->session;
+		one &= m->all[r].node != me->node || m->all[r].autogroup == me->autogroup;
 	return one;
 }
 

@@ -14,7 +14,7 @@
 struct rt_hello {
 	int err, rank;
 	uint64_t node, pid;
-	int64_t session; /* its process's; 0 if that is one of another PID namespace */
+	int64_t autogroup; /* of its process (rt_autogroup) */
 	char process[16]; /* random identifier of the rank's process */
 	char cookie[MAC_KEY]; /* random secret of rank 0; a process that knows the secret belongs to this job */
 	char name[12]; /* abstract name of rank 0's socket */

@@ -7,7 +7,9 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <inttypes.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,6 +42,18 @@ uint64_t rt_node_id(void)
 		close(fd);
 	is.name = mac(key, name, strlen(name));
 	return mac(key, &is, sizeof is);
+}
+
+int64_t rt_autogroup(void)
+{
+	FILE *f = fopen("/proc/self/autogroup", "re");
+	int64_t id;
+
+	if (!f || fscanf(f, "/autogroup-%" SCNd64, &id) != 1)
+		id = -1;
+	if (f)
+		fclose(f);
+	return id;
 }
 
 /* ---- addresses of this node ---- */

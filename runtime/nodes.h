@@ -10,6 +10,9 @@
 
 /* Returns a number that is the same for all processes that can map each other's memory. */
 uint64_t rt_node_id(void);
+/* Returns the number of the group in which Linux schedules this process, its session's (sched(7)), or -1 if there is none. Unlike the
+ * number of the session, it is known in all PID namespaces. */
+int64_t rt_autogroup(void);
 
 #define RT_ADDRESSES 8u
 
