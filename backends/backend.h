@@ -8,6 +8,7 @@
 #ifndef BACKENDS_BACKEND_H
 #define BACKENDS_BACKEND_H
 
+#include "backends/bells.h"
 #include "format/read.h"
 #include "util/nearest.h"
 
@@ -145,6 +146,9 @@ struct be_bound {
 	const struct be_ops *ops;
 	struct be_turn *turn;
 	be_start_fn *start; /* set by make: ops->start, or for some time what does the same for a request in this state */
+	/* Set between epochs if the next start has only to store the number of its epoch there, for all peers at once, and to ring the bells
+	 * of those that wait for that, which the function `start` does; else NULL. Where nobody sleeps that function need not be called. */
+	_Atomic uint64_t *said;
 	uint64_t moved; /* with helpers: grows with each op that was issued or completed through this view */
 };
 
@@ -242,60 +246,6 @@ static inline void be_own(const void *line)
 #else
 	__builtin_prefetch(line, 1);
 #endif
-}
-
-/* ---- bells ----
- *
- * A rank may sleep while it waits. A thread that has stored a word that others wait for therefore rings their bells.
- * Where nobody sleeps this costs one load. runtime/heap/bell.c explains why no fence is needed. */
-
-struct be_bell {
-	_Alignas(64) _Atomic uint32_t count; /* futex word; odd while some thread is about to sleep on it, or sleeps */
-	_Atomic uint32_t sleepers;
-};
-
-/* The bells to ring after storing a word that one rank waits for. */
-struct be_bells {
-	struct be_bell *at[2]; /* [0] of the rank's own threads, [1] of its communication core; NULL if it has none */
-	int event; /* eventfd that wakes one of the rank's own threads as well; -1 if it needs none */
-	/* The rank calls no membarrier, or its membarrier does not reach this process. A thread that rings then needs a be_fence. */
-	bool fences;
-};
-
-/* Wakes the threads that sleep on the bell, or are about to. `event` is as in struct be_bells. The slow path of be_ring. */
-void be_ring_sleepers(struct be_bell *bell, int event);
-
-static inline void be_ring_one(struct be_bell *bell, int event)
-{
-	if (__builtin_expect(atomic_load_explicit(&bell->sleepers, memory_order_relaxed) != 0, 0))
-		be_ring_sleepers(bell, event);
-}
-
-/* Has the stores before it visible to all before the loads behind it. */
-static inline void be_fence(void)
-{
-#if defined(__x86_64__)
-	__asm__ volatile("lock; orl $0, (%%rsp)" ::: "memory", "cc"); /* takes less time than mfence, and no tool has to know of it */
-#else
-	atomic_thread_fence(memory_order_seq_cst);
-#endif
-}
-
-/* Rings a rank's bells. Called right after the store, or after a be_fence behind it: then `fences` is false. */
-static inline void be_ring_if(const struct be_bells *bells, bool fences)
-{
-	if (fences)
-		be_fence();
-	else
-		atomic_signal_fence(memory_order_seq_cst); /* keeps the compiler from moving the loads before the store */
-	be_ring_one(bells->at[0], bells->event);
-	if (bells->at[1])
-		be_ring_one(bells->at[1], -1);
-}
-
-static inline void be_ring(const struct be_bells *bells)
-{
-	be_ring_if(bells, bells->fences);
 }
 
 struct be_row {

@@ -231,6 +231,7 @@ static inline __attribute__((always_inline)) void start_request(struct mpix_sche
 	count_active(req->ctx, 1); /* an atomic addition waits for earlier stores, so it comes before those for the peers */
 	if (helped)
 		rt_comm_count(req, 1);
+	req->said = NULL;
 	rc = req->bound->start(req->bound, ++req->epoch, helped ? own_part(req) : BE_ALL);
 	set_state(req, RT_ACTIVE);
 	if (req->starts)
@@ -249,10 +250,8 @@ static __attribute__((noinline)) void start_helped(struct mpix_sched_request *re
 	start_request(req, true);
 }
 
-int MPIX_Sched_start(MPIX_Sched_request req)
+static __attribute__((noinline)) int start_fully(struct mpix_sched_request *req)
 {
-	if (!req)
-		return MPIX_SCHED_ERR_ARG;
 	if (state_of(req) != RT_IDLE)
 		return -not_idle(req);
 	if (__builtin_expect(req->helped, 0))
@@ -260,6 +259,38 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 	else
 		start_request(req, false);
 	return MPIX_SCHED_SUCCESS;
+}
+
+static __attribute__((noinline, cold)) void wake_peers(struct mpix_sched_request *req)
+{
+	req->bound->start(req->bound, req->epoch, BE_ALL);
+}
+
+/* Does the same as start_fully where the start has nothing to say but that it has begun, in a process of one thread. Returns false if
+ * that is not so. */
+static inline bool start_briefly(struct mpix_sched_request *req)
+{
+	_Atomic uint64_t *said = req->said;
+
+	if (!said || !__libc_single_threaded)
+		return false;
+	count_active(req->ctx, 1);
+	req->said = NULL;
+	atomic_store_explicit(said, ++req->epoch, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst); /* as in be_ring_if */
+	if (__builtin_expect(atomic_load_explicit(req->sleepers, memory_order_relaxed) != 0, 0))
+		wake_peers(req);
+	set_state(req, RT_ACTIVE);
+	if (req->starts)
+		rt_board_started(req->starts);
+	return true;
+}
+
+int MPIX_Sched_start(MPIX_Sched_request req)
+{
+	if (!req)
+		return MPIX_SCHED_ERR_ARG;
+	return start_briefly(req) ? MPIX_SCHED_SUCCESS : start_fully(req);
 }
 
 int MPIX_Sched_rebind(MPIX_Sched_request req, void *const *buffers, size_t n)
@@ -332,6 +363,7 @@ static inline int finish_epoch(struct mpix_sched_request *req)
 	if (__builtin_expect(req->makes_pages, 0))
 		rt_huge_go_on(req);
 	set_state(req, err ? RT_FAILED : RT_IDLE);
+	req->said = err ? NULL : req->bound->said;
 	count_active(req->ctx, -1u);
 	rt_give(req);
 	return -err;

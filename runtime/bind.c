@@ -295,6 +295,7 @@ int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n)
 		req->spare = old;
 		rt_huge_bind(req);
 	}
+	req->said = req->bound->said;
 	count_memory(req);
 	return err;
 }
@@ -471,6 +472,7 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	req->helped = g->process->comm && req->be && req->be->adopt;
 	req->crowded = group_crowded(g);
 	req->starts = req->crowded ? &g->board->slots[g->rank].starts : NULL;
+	req->sleepers = &g->process->board->sleepers;
 	req->sched = sched;
 	return req;
 }

@@ -238,6 +238,7 @@ static void trace_sleep(struct rt_driver *c, uint64_t since)
 /* Announces that the thread is about to sleep. */
 static void arm_driver(struct rt_driver *c)
 {
+	atomic_fetch_add_explicit(&c->process->board->sleepers, 1, memory_order_acq_rel);
 	c->heard = rt_bell_arm(&c->door->bell[1], c->door->asks);
 	c->armed = true;
 	c->asked = false;
@@ -245,8 +246,10 @@ static void arm_driver(struct rt_driver *c)
 
 static void disarm_driver(struct rt_driver *c)
 {
-	if (c->armed)
+	if (c->armed) {
 		rt_bell_disarm(&c->door->bell[1]);
+		atomic_fetch_sub_explicit(&c->process->board->sleepers, 1, memory_order_relaxed);
+	}
 	c->armed = false;
 }
 

@@ -6,6 +6,7 @@
 #include "backends/backend.h"
 #include "include/mpix_sched.h"
 #include "runtime/huge.h"
+#include "runtime/sleepers.h"
 #include "util/env.h"
 #include "util/err.h"
 #include "util/mem.h"
@@ -55,6 +56,7 @@ struct mpix_sched_ctx {
 	_Atomic uint32_t ngroups; /* groups created from this context, without subgroups */
 	_Atomic bool crowded; /* ranks outnumber cores in a group created from this context; changed under `lock` */
 	struct stays stays; /* of threads that wait */
+	struct rt_sleepers sleepers;
 	_Atomic bool paused; /* true if communication cores make no progress on its requests */
 	_Atomic uint64_t steals[2]; /* times that the rank made progress for others: [0] on its NUMA node, [1] elsewhere */
 	struct MPIX_Sched_stats gone; /* counters of requests that have been freed */

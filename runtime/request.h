@@ -32,14 +32,16 @@ struct rt_memory {
 
 struct mpix_sched_request {
 	/* What a start needs comes first: the program may have driven it out of the caches. */
+	_Atomic uint64_t *said; /* be_bound.said while the request is idle, else NULL */
 	struct mpix_sched_ctx *ctx;
-	struct be_group *group;
-	const struct be_ops *be;
-	struct be_bound *bound;
 	struct be_turn *turn; /* turn of the request, from `bound`; NULL until `bound` is made */
-	struct rt_driver *driver; /* driver that makes progress on the bound request; NULL if it is not helped */
 	uint64_t epoch;
 	_Atomic uint32_t *starts; /* where starts are counted on the group's board, if ranks outnumber cores in the group; else NULL */
+	const _Atomic uint32_t *sleepers; /* of this node, on the board */
+	struct be_bound *bound;
+	const struct be_ops *be;
+	struct be_group *group;
+	struct rt_driver *driver; /* driver that makes progress on the bound request; NULL if it is not helped */
 	bool helped; /* other threads than the rank's own make progress on it, too (be_bind.helped) */
 	bool makes_pages; /* some huge pages under its buffers may not be made yet */
 	bool crowded; /* ranks outnumber cores in the group */

@@ -148,6 +148,9 @@ static void arm_wait(struct rt_wait *w)
 
 	w->alarm = UINT64_MAX;
 	w->armed = true;
+	w->counted = !door->asks; /* else peers look at the bell in any case, behind a fence */
+	if (w->counted)
+		rt_sleepers_count(&w->ctx->sleepers, 1);
 	w->seen = rt_bell_arm(&door->bell[0], door->asks);
 }
 
@@ -298,6 +301,8 @@ enum rt_due rt_wait_on(struct rt_wait *w)
 static void disarm_wait(struct rt_wait *w)
 {
 	rt_bell_disarm(&rt_heap_door(w->ctx->heap)->bell[0]);
+	if (w->counted)
+		rt_sleepers_count(&w->ctx->sleepers, -1u);
 	w->armed = false;
 }
 

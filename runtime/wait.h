@@ -43,6 +43,7 @@ struct rt_wait {
 	bool awake; /* the thread also waits for events that do not ring this bell, so it never sleeps for long */
 	bool held; /* the caller holds the request's turn */
 	bool armed; /* the thread has announced that it is about to sleep */
+	bool counted; /* while armed: it is one of the context's sleepers */
 	bool partly; /* set by the caller if it could not check everything for which the bell is rung */
 };
 

@@ -148,9 +148,9 @@ static int progress_rounds(struct sm_bound *s, unsigned who)
 	return rc;
 }
 
-int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
+/* As sm_progress, but for what it does ahead when an epoch is complete. */
+static inline int progress(struct sm_bound *s, unsigned who, unsigned spins)
 {
-	struct sm_bound *s = to_sm(bound);
 	const _Atomic uint64_t *word;
 	uint64_t least;
 
@@ -178,6 +178,16 @@ int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
 			be_pause();
 	}
 	return 0;
+}
+
+int sm_progress(struct be_bound *bound, unsigned who, unsigned spins)
+{
+	struct sm_bound *s = to_sm(bound);
+	const int rc = progress(s, who, spins);
+
+	if (rc > 0 && s->brief)
+		sm_begin_ahead(s);
+	return rc;
 }
 
 bool sm_waits_for(const struct be_bound *bound, uint32_t rank)

@@ -130,11 +130,12 @@ struct sm_bound {
 	/* What a brief start needs comes first: the program may have driven it out of the caches. */
 	struct sm_shared *sh;
 	struct sm_head *head;
-	uint64_t epoch; /* epoch under way, with helpers copied from `sh` */
+	uint64_t epoch; /* epoch under way, or begun ahead (sm_begin_ahead); with helpers copied from `sh` */
 	uint32_t slot, next_slot; /* numbers of the slots of eager messages in this epoch and in the next */
 	bool fences; /* true if a store of `started` may become visible too late unless a fence follows it */
 	bool quiet; /* true in a start that rings at its end */
 	bool tells; /* true if a start may store other things than `started` that peers wait for */
+	bool brief; /* true if the starts to come have only to say that they have begun */
 	bool again; /* true if the start of the last epoch would have let messages stand */
 	uint32_t nstanding;
 	be_start_fn *begin; /* starts the next epoch (start.c) */
@@ -241,6 +242,8 @@ void sm_states(const struct be_bound *bound, uint8_t *state, const char **what);
 int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who);
 /* Has the next start tell the peers all that they have to know, and find out what the ones after it have to do. */
 void sm_plan_start(struct sm_bound *s);
+/* Does at the end of an epoch, if s->brief is true, what the next start would do for this rank alone. */
+void sm_begin_ahead(struct sm_bound *s);
 
 /* ---- ops.c ---- */
 

@@ -4,7 +4,9 @@
  * A start issues the ready ops. Of long messages and long local ops that moves no bytes: it sets up what their polls need, and tells the
  * peers of messages by pull where the bytes are. When a program starts a long collective, its data have driven the code and the state
  * of ops out of the caches, and a start would mostly load them. So where all ready ops are long, what the peers were told stands for the
- * following epochs, and a start is brief: `started` says all that has changed, to all peers at once, and the first poll issues the ops.
+ * following epochs, and a start is brief: `started` says all that has changed, to all peers at once. All else has been prepared at the
+ * end of the epoch before, and the first poll issues the ops. Where no fence is needed the runtime stores that word itself, and calls no
+ * function here while nobody sleeps (be_bound.said).
  *
  * A start that has to tell the peers something else first takes back what stands. No reader is misled: a message by pull is complete at
  * its sender when the receiver has read it, and an invitation that is read too late finds no chunk that is not taken.
@@ -107,31 +109,44 @@ static int start_issuing(struct be_bound *bound, uint64_t epoch, unsigned who)
 	return dispatch_start(&s->dispatcher, who);
 }
 
-static be_start_fn start_and_plan;
-
+/* A start whose epoch sm_begin_ahead has begun. */
 static int start_briefly(struct be_bound *bound, uint64_t epoch, unsigned who)
 {
 	struct sm_bound *s = (struct sm_bound *)bound;
 	const struct be_bells *const end = s->standing + s->nstanding;
 
-	if (__builtin_expect(epoch != s->epoch + 1 || epoch > s->learn.again, 0))
-		return start_and_plan(bound, epoch, who);
-	sm_next_epoch(s);
+	(void)epoch;
+	(void)who;
 	say_started(s);
 	if (__builtin_expect(s->fences, 0))
 		be_fence();
 	ring_if_wanted(s);
 	for (const struct be_bells *b = s->standing; b < end; b++)
 		be_ring_if(b, false);
-	dispatch_start_later(&s->dispatcher);
 	return 0;
+}
+
+/* True if a start of the backend does nothing but what this file does. */
+static bool starts_alone(const struct sm_bound *s)
+{
+	return s->base.ops->start == sm_start;
 }
 
 /* Sets what starts the next epoch. A start finds that fastest in the request, unless the backend has something else to do as well. */
 static void begin_by(struct sm_bound *s, be_start_fn *start)
 {
 	s->begin = start;
-	s->base.start = s->base.ops->start == sm_start ? start : s->base.ops->start;
+	s->base.start = starts_alone(s) ? start : s->base.ops->start;
+	s->base.said = start == start_briefly && !s->fences ? &s->head->started : NULL;
+}
+
+static be_start_fn start_and_plan;
+
+/* Has the next start tell the peers all that they have to know. */
+static void plan_next(struct sm_bound *s)
+{
+	s->brief = false;
+	begin_by(s, start_and_plan);
 }
 
 /* Finds out what the next starts have to do, when one has just issued the ready ops. The second time in a row it lets messages stand:
@@ -144,13 +159,13 @@ static void plan_starts(struct sm_bound *s)
 	s->again = sm_ways_settled(s);
 	if (!s->again)
 		return;
-	if (s->b.helped || s->trace || !is_long_start(s)) { /* in a trace an op is not received before it is sent */
+	if (s->b.helped || s->trace || !starts_alone(s) || !is_long_start(s)) { /* in a trace an op is not received before it is sent */
 		begin_by(s, start_issuing);
 		return;
 	}
 	if (!again)
 		return;
-	begin_by(s, start_briefly);
+	s->brief = true;
 	for (uint32_t i = 0; i < n; i++) {
 		struct sm_msg *m = &s->msgs[roots[i]], *answer = m->end == SM_SEND ? sm_answer_to(s, m) : NULL;
 
@@ -167,7 +182,7 @@ static int start_and_plan(struct be_bound *bound, uint64_t epoch, unsigned who)
 	struct sm_bound *s = (struct sm_bound *)bound;
 	int rc;
 
-	begin_by(s, start_and_plan);
+	plan_next(s);
 	take_back(s);
 	rc = start_issuing(bound, epoch, who);
 	plan_starts(s);
@@ -177,7 +192,18 @@ static int start_and_plan(struct be_bound *bound, uint64_t epoch, unsigned who)
 void sm_plan_start(struct sm_bound *s)
 {
 	s->again = false;
-	begin_by(s, start_and_plan);
+	plan_next(s);
+}
+
+void sm_begin_ahead(struct sm_bound *s)
+{
+	if (s->epoch >= s->learn.again) { /* a trial begins */
+		plan_next(s);
+		return;
+	}
+	sm_next_epoch(s);
+	dispatch_start_later(&s->dispatcher);
+	begin_by(s, start_briefly);
 }
 
 int sm_start(struct be_bound *bound, uint64_t epoch, unsigned who)

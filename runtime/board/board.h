@@ -78,6 +78,9 @@ struct rt_board {
 	/* For ranks that sleep until a round is complete: */
 	_Alignas(64) _Atomic uint32_t posted; /* a futex: number of records that were written, by all ranks and in all rounds */
 	_Atomic uint32_t asleep; /* number of ranks that sleep on it, or are about to */
+	/* In the first board of a group of all ranks: number of threads of this node's ranks that sleep on bells, or are about to
+	 * (sleepers.h), counted once for each group of theirs. In a line of its own: each start may read it. */
+	_Alignas(64) _Atomic uint32_t sleepers;
 	_Alignas(64) struct rt_slot slots[];
 };
 

@@ -107,7 +107,7 @@ static int run(struct member *m, const struct plan *p, char *data, MPIX_Sched_re
 			rc = MPIX_Sched_test(req, &flag);
 		rc = rc ? rc : MPIX_Sched_wait(req);
 	}
-	return rc;
+	return MPIX_Sched_start(req) ? rc : 0; /* the request has failed for good */
 }
 
 static int use(struct member *m, const struct plan *p, struct report *out)

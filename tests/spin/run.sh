@@ -256,7 +256,7 @@ for ranks in 21 12; do
   r="-DRINGERS=${ranks%?} -DSLEEPERS=${ranks#?}"
   verify wait-$ranks none $r
   verify wait-$ranks-reach END $r -DREACH
-  for variant in -DFENCES -DCREDIT "-DCREDIT -DFENCES"; do
+  for variant in -DFENCES -DCREDIT "-DCREDIT -DFENCES" -DBOARD "-DBOARD -DCREDIT"; do
     verify wait-$ranks$(tr -d ' ' <<<"${variant//-D/-}" | tr '[:upper:]' '[:lower:]') none $r $variant
   done
   for mutant in NO_BARRIER NO_LOOK LATE_SEEN LATE_SLEEPERS EARLY_RING; do
@@ -265,6 +265,7 @@ for ranks in 21 12; do
   verify wait-$ranks-NO_COUNT DEADLOCK,PAY $r -DNO_COUNT
   verify wait-$ranks-EARLY_COUNT PAY $r -DEARLY_COUNT
   verify wait-$ranks-fences-NO_BARRIER DEADLOCK $r -DFENCES -DNO_BARRIER
+  verify wait-$ranks-board-LATE_BOARD DEADLOCK $r -DBOARD -DLATE_BOARD
   verify wait-$ranks-credit-LATE_WANTED DEADLOCK $r -DCREDIT -DLATE_WANTED
   verify wait-$ranks-credit-fences-EARLY_WANTED DEADLOCK $r -DCREDIT -DFENCES -DEARLY_WANTED
 done

@@ -20,6 +20,7 @@
  *      FENCES         there is no membarrier, or ranks outnumber cores: ringers have a fence before the load
  *      CREDIT         ringers ring only if somebody has said that it wants this epoch, as a rank that starts does for
  *                     those that want to send to it; with FENCES they look for that behind the fence
+ *      BOARD          ringers first look whether any thread of the node sleeps at all (runtime/sleepers.c)
  *
  * Mutants, each with one rule broken.  run.sh names the properties that each violates.
  *
@@ -32,6 +33,7 @@
  *      EARLY_COUNT    the ringer changes `count` before it looks whether somebody sleeps, and wakes in any case
  *      LATE_WANTED    CREDIT: the sleeper says what it wants at its last look only
  *      EARLY_WANTED   CREDIT, FENCES: the ringer looks for a wish before its fence
+ *      LATE_BOARD     BOARD: the sleeper counts itself there after that look
  *      TORN_WANTED    CREDIT: the highest wish is found by a load and a store, not in one step
  *
  * What is one step.  Every load and every store that reaches the memory, every locked operation, membarrier, and each of
@@ -55,6 +57,9 @@
 #if (defined(LATE_WANTED) || defined(TORN_WANTED)) && !defined(CREDIT)
 #error "this mutant needs CREDIT"
 #endif
+#if defined(LATE_BOARD) && !defined(BOARD)
+#error "this mutant needs BOARD"
+#endif
 #if defined(EARLY_WANTED) && !(defined(CREDIT) && defined(FENCES))
 #error "this mutant needs CREDIT and FENCES"
 #endif
@@ -70,6 +75,9 @@ byte sleepers;
 bool asleep[SLEEPERS];
 #ifdef CREDIT
 byte wanted[RINGERS];                   /* the highest epoch that somebody waits for */
+#endif
+#ifdef BOARD
+byte board;                             /* the number of sleepers, as all ringers see it */
 #endif
 byte due, ends;                         /* ghosts; due: wakes that somebody has asked for */
 
@@ -167,6 +175,17 @@ inline ring(r)
 #define RING(r) ring(r)
 #endif
 
+#ifdef BOARD
+#define RING_IF_ANY(r) \
+  n = board; \
+  if \
+  :: n -> RING(r) \
+  :: else \
+  fi
+#else
+#define RING_IF_ANY(r)  RING(r)
+#endif
+
 proctype ringer(byte r)
 {
   byte e = 1, n, seen;
@@ -174,11 +193,11 @@ proctype ringer(byte r)
   do
   :: e <= EPOCHS ->
 #ifdef EARLY_RING
-    RING(r);
+    RING_IF_ANY(r);
     d_step { DRAIN(r); buffer[r] = e };
 #else
     d_step { DRAIN(r); buffer[r] = e }; /* behind what the buffer holds */
-    RING(r);
+    RING_IF_ANY(r);
 #endif
     e++
   :: else -> break
@@ -248,6 +267,9 @@ proctype sleeper(byte s)
     if
     :: there -> e++
     :: else ->
+#if defined(BOARD) && !defined(LATE_BOARD)
+      board++;                          /* rt_sleepers_count */
+#endif
       /* rt_bell_arm */
       seen = count;
       do
@@ -279,6 +301,9 @@ proctype sleeper(byte s)
 #ifdef LATE_SLEEPERS
       sleepers++;
 #endif
+#ifdef LATE_BOARD
+      board++;
+#endif
       if
       :: there -> e++
       :: else ->
@@ -287,6 +312,9 @@ proctype sleeper(byte s)
         !asleep[s]
       fi;
       sleepers--;
+#ifdef BOARD
+      board--;
+#endif
       d_step { seen = 0; there = false; n = 0; k = 0 }
     fi
   :: else -> break

@@ -27,6 +27,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_rounds,
 	&suite_board,
 	&suite_patience,
+	&suite_sleepers,
 	&suite_select,
 	&suite_split,
 	&suite_sweep,

@@ -36,6 +36,7 @@ extern const struct unit_suite suite_placement;
 extern const struct unit_suite suite_rounds;
 extern const struct unit_suite suite_board;
 extern const struct unit_suite suite_patience;
+extern const struct unit_suite suite_sleepers;
 extern const struct unit_suite suite_split;
 extern const struct unit_suite suite_select;
 extern const struct unit_suite suite_sweep;

@@ -152,7 +152,8 @@ static int rebind(struct member *m)
 		buffers[1] = place[out];
 		CALL(MPIX_Sched_init(s, m->group, &b, &req));
 		for (int e = 0; e < (n > 10000 ? 12 : 300); e++) {
-			if (m->rank % 3 != 2 && rand_r(&seed) % 3) { /* a third of the ranks never rebinds */
+			/* A third of the ranks never rebinds; the others do so often, and then seldom, so that starts become brief. */
+			if (m->rank % 3 != 2 && rand_r(&seed) % 6 < (e / 50 % 2 ? 1 : 4)) {
 				in = rand_r(&seed) % 4;
 				out = (in + 1 + rand_r(&seed) % 3) % 4;
 				buffers[0] = place[in];

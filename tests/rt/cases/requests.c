@@ -9,13 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static int life(struct member *m)
+/* n elements at `data`. Starts of many elements in the heap soon only say that they have begun. */
+static int live(struct member *m, int *data, int n)
 {
 	MPIX_Sched s = case_load(m, team_bcast);
 	MPIX_Sched_request req;
-	int data[100], flag;
+	int flag;
 	void *buffers[] = { data };
-	struct MPIX_Sched_bind b = case_bind(buffers, 1, 100, MPIX_SCHED_INT32);
+	struct MPIX_Sched_bind b = case_bind(buffers, 1, (size_t)n, MPIX_SCHED_INT32);
 
 	NEED(s);
 	CALL(MPIX_Sched_init(s, m->group, &b, &req));
@@ -24,25 +25,41 @@ static int life(struct member *m)
 	CALL(MPIX_Sched_test(req, &flag));
 	NEED(flag == 1);
 	for (int e = 0; e < 200; e++) {
-		for (int i = 0; i < 100; i++)
+		for (int i = 0; i < n; i++)
 			data[i] = m->rank ? -1 : e * 1000 + i;
 		CALL(MPIX_Sched_start(req));
-		if (e == 0 && m->rank == 0 && m->size > 1) {
+		if (e % 8 == 0 && m->rank == 0 && m->size > 1) {
 			/* It may be complete already, but stays active until it is tested or waited for. */
 			NEED(MPIX_Sched_start(req) == MPIX_SCHED_ERR_STATE);
 			NEED(MPIX_Sched_free(&req) == MPIX_SCHED_ERR_STATE);
+			for (flag = 0; e == 192 && !flag;)
+				CALL(MPIX_Sched_request_get_status(req, &flag, NULL));
+			NEED(MPIX_Sched_start(req) == MPIX_SCHED_ERR_STATE);
 		}
 		if (e % 2)
 			CALL(MPIX_Sched_wait(req));
 		else
 			for (flag = 0; !flag;)
 				CALL(MPIX_Sched_test(req, &flag));
-		for (int i = 0; i < 100; i++)
+		for (int i = 0; i < n; i++)
 			NEED(data[i] == e * 1000 + i);
 	}
 	CALL(MPIX_Sched_free(&req));
 	NEED(!req);
 	CALL(MPIX_Sched_free(&req));
+	return 0;
+}
+
+static int life(struct member *m)
+{
+	int data[100], *many;
+
+	if (live(m, data, 100))
+		return 1;
+	CALL(MPIX_Sched_alloc(m->ctx, 16384 * sizeof *many, (void **)&many));
+	if (live(m, many, 16384))
+		return 1;
+	CALL(MPIX_Sched_dealloc(m->ctx, many));
 	return 0;
 }
 
