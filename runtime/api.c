@@ -218,27 +218,49 @@ static int not_idle(struct mpix_sched_request *req)
 	return err ? err : rt_error(req->ctx, -ERR_STATE, "the request has failed before");
 }
 
-/* Starts an idle request. helped: that of the request, a constant in each call, so that starts without helpers take no step for them */
-static inline __attribute__((always_inline)) void start_request(struct mpix_sched_request *req, bool helped)
+static __attribute__((noinline, cold)) void wake_peers(struct mpix_sched_request *req)
 {
-	const bool held = __builtin_expect(!__libc_single_threaded || helped, 0);
-	int rc;
+	req->bound->start(req->bound, req->epoch, BE_ALL);
+}
 
-	if (held)
+/* Says that the epoch has begun, where that is all that the start has to say. said: of the request */
+static inline void say_begun(struct mpix_sched_request *req, _Atomic uint64_t *said)
+{
+	atomic_store_explicit(said, req->epoch, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst); /* as in be_ring_if */
+	if (__builtin_expect(atomic_load_explicit(req->sleepers, memory_order_relaxed) != 0, 0))
+		wake_peers(req);
+}
+
+/* Starts an idle request. said, helped: those of the request; held: other threads may take its turn. Each call knows what they are, so
+ * that most starts take no step for what they do not need. */
+static inline __attribute__((always_inline)) void start_request(struct mpix_sched_request *req, _Atomic uint64_t *said, bool held,
+								bool helped)
+{
+	int rc = 0;
+
+	if (held) {
 		hold_request(req); /* the last holder may not have given the turn back yet */
+		said = req->said;
+	}
 	if (helped && helps_others(req))
 		rt_collab_here(req->group);
 	count_active(req->ctx, 1); /* an atomic addition waits for earlier stores, so it comes before those for the peers */
 	if (helped)
 		rt_comm_count(req, 1);
 	req->said = NULL;
-	rc = req->bound->start(req->bound, ++req->epoch, helped ? own_part(req) : BE_ALL);
+	req->epoch++;
+	if (said)
+		say_begun(req, said);
+	else
+		rc = req->bound->start(req->bound, req->epoch, helped ? own_part(req) : BE_ALL);
 	set_state(req, RT_ACTIVE);
 	if (req->starts)
 		rt_board_started(req->starts);
 	if (__builtin_expect(rc, 0))
 		rt_finish_request(req, rc);
-	rt_give(req);
+	if (held)
+		rt_give(req);
 	if (!rc && held)
 		be_ring(req->bells); /* a sleeping thread does not know of the request yet */
 	if (!rc && helped && has_comm_core(req))
@@ -247,50 +269,34 @@ static inline __attribute__((always_inline)) void start_request(struct mpix_sche
 
 static __attribute__((noinline)) void start_helped(struct mpix_sched_request *req)
 {
-	start_request(req, true);
+	start_request(req, NULL, true, true);
 }
 
-static __attribute__((noinline)) int start_fully(struct mpix_sched_request *req)
+/* Starts any request. */
+static __attribute__((noinline)) int start_any(struct mpix_sched_request *req)
 {
 	if (state_of(req) != RT_IDLE)
 		return -not_idle(req);
 	if (__builtin_expect(req->helped, 0))
 		start_helped(req);
+	else if (__builtin_expect(!__libc_single_threaded, 0))
+		start_request(req, NULL, true, false);
 	else
-		start_request(req, false);
+		start_request(req, NULL, false, false);
 	return MPIX_SCHED_SUCCESS;
-}
-
-static __attribute__((noinline, cold)) void wake_peers(struct mpix_sched_request *req)
-{
-	req->bound->start(req->bound, req->epoch, BE_ALL);
-}
-
-/* Does the same as start_fully where the start has nothing to say but that it has begun, in a process of one thread. Returns false if
- * that is not so. */
-static inline bool start_briefly(struct mpix_sched_request *req)
-{
-	_Atomic uint64_t *said = req->said;
-
-	if (!said || !__libc_single_threaded)
-		return false;
-	count_active(req->ctx, 1);
-	req->said = NULL;
-	atomic_store_explicit(said, ++req->epoch, memory_order_release);
-	atomic_signal_fence(memory_order_seq_cst); /* as in be_ring_if */
-	if (__builtin_expect(atomic_load_explicit(req->sleepers, memory_order_relaxed) != 0, 0))
-		wake_peers(req);
-	set_state(req, RT_ACTIVE);
-	if (req->starts)
-		rt_board_started(req->starts);
-	return true;
 }
 
 int MPIX_Sched_start(MPIX_Sched_request req)
 {
+	_Atomic uint64_t *said;
+
 	if (!req)
 		return MPIX_SCHED_ERR_ARG;
-	return start_briefly(req) ? MPIX_SCHED_SUCCESS : start_fully(req);
+	said = req->said; /* NULL unless the request is idle */
+	if (!said || !__libc_single_threaded)
+		return start_any(req);
+	start_request(req, said, false, false);
+	return MPIX_SCHED_SUCCESS;
 }
 
 int MPIX_Sched_rebind(MPIX_Sched_request req, void *const *buffers, size_t n)
