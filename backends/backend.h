@@ -216,6 +216,8 @@ struct be_ops {
 	/* True if an op waits for rank number `rank` and cannot complete if that has left the group. What it sent by a network
 	 * before may come later; if it never does, progress says so. */
 	bool (*waits_for)(const struct be_bound *bound, uint32_t rank);
+	/* True if rank number `rank` is known to have started the epoch under way. */
+	bool (*has_started)(const struct be_bound *bound, uint32_t rank);
 	/* Returns the index of the first message that is issued and not complete, or UINT32_MAX. */
 	uint32_t (*open)(const struct be_bound *bound);
 	/* Returns the time, in ns of CLOCK_MONOTONIC, at which the request needs progress although no bell rings;

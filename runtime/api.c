@@ -28,10 +28,10 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 	return MPIX_SCHED_SUCCESS;
 }
 
-/* Adds step, 1 or -1, to the number of active requests. */
-static void count_active(struct mpix_sched_ctx *ctx, uint32_t step)
+/* Adds step, 1 or -1, to the number of active requests. alone: there is one thread. An atomic addition would wait for earlier stores. */
+static inline void count_active(struct mpix_sched_ctx *ctx, uint32_t step, bool alone)
 {
-	if (__libc_single_threaded)
+	if (alone)
 		atomic_store_explicit(&ctx->nactive,
 				      atomic_load_explicit(&ctx->nactive, memory_order_relaxed) + step,
 				      memory_order_relaxed);
@@ -86,7 +86,7 @@ static void note_alarm(struct rt_wait *w, const struct mpix_sched_request *req)
 /* Wakes threads of this rank that wait for the request, and its communication core. */
 static void ring_own(const struct mpix_sched_request *req)
 {
-	if (!__libc_single_threaded || req->helped)
+	if (!*req->alone || req->helped)
 		be_ring(req->bells);
 }
 
@@ -245,7 +245,7 @@ static inline __attribute__((always_inline)) void start_request(struct mpix_sche
 	}
 	if (helped && helps_others(req))
 		rt_collab_here(req->group);
-	count_active(req->ctx, 1); /* an atomic addition waits for earlier stores, so it comes before those for the peers */
+	count_active(req->ctx, 1, !held || *req->alone); /* an atomic addition waits for earlier stores, so it comes before those for the peers */
 	if (helped)
 		rt_comm_count(req, 1);
 	req->said = NULL;
@@ -255,8 +255,6 @@ static inline __attribute__((always_inline)) void start_request(struct mpix_sche
 	else
 		rc = req->bound->start(req->bound, req->epoch, helped ? own_part(req) : BE_ALL);
 	set_state(req, RT_ACTIVE);
-	if (req->starts)
-		rt_board_started(req->starts);
 	if (__builtin_expect(rc, 0))
 		rt_finish_request(req, rc);
 	if (held)
@@ -279,13 +277,14 @@ static __attribute__((noinline)) int start_any(struct mpix_sched_request *req)
 		return -not_idle(req);
 	if (__builtin_expect(req->helped, 0))
 		start_helped(req);
-	else if (__builtin_expect(!__libc_single_threaded, 0))
+	else if (__builtin_expect(!*req->alone, 0))
 		start_request(req, NULL, true, false);
 	else
 		start_request(req, NULL, false, false);
 	return MPIX_SCHED_SUCCESS;
 }
 
+__attribute__((aligned(64))) /* as few lines as its code needs */
 int MPIX_Sched_start(MPIX_Sched_request req)
 {
 	_Atomic uint64_t *said;
@@ -293,7 +292,7 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 	if (!req)
 		return MPIX_SCHED_ERR_ARG;
 	said = req->said; /* NULL unless the request is idle */
-	if (!said || !__libc_single_threaded)
+	if (!said || !*req->alone)
 		return start_any(req);
 	start_request(req, said, false, false);
 	return MPIX_SCHED_SUCCESS;
@@ -370,7 +369,7 @@ static inline int finish_epoch(struct mpix_sched_request *req)
 		rt_huge_go_on(req);
 	set_state(req, err ? RT_FAILED : RT_IDLE);
 	req->said = err ? NULL : req->bound->said;
-	count_active(req->ctx, -1u);
+	count_active(req->ctx, -1u, *req->alone);
 	rt_give(req);
 	return -err;
 }

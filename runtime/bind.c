@@ -471,8 +471,8 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	req->group = g;
 	req->helped = g->process->comm && req->be && req->be->adopt;
 	req->crowded = group_crowded(g);
-	req->starts = req->crowded ? &g->board->slots[g->rank].starts : NULL;
 	req->sleepers = &g->process->board->sleepers;
+	req->alone = &__libc_single_threaded;
 	req->sched = sched;
 	return req;
 }

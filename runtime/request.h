@@ -36,8 +36,8 @@ struct mpix_sched_request {
 	struct mpix_sched_ctx *ctx;
 	struct be_turn *turn; /* turn of the request, from `bound`; NULL until `bound` is made */
 	uint64_t epoch;
-	_Atomic uint32_t *starts; /* where starts are counted on the group's board, if ranks outnumber cores in the group; else NULL */
 	const _Atomic uint32_t *sleepers; /* of this node, on the board */
+	const char *alone; /* __libc_single_threaded, which would else have to be found in one more line */
 	struct be_bound *bound;
 	const struct be_ops *be;
 	struct be_group *group;
@@ -127,7 +127,7 @@ static inline bool rt_take(struct mpix_sched_request *req)
 	_Atomic uint32_t *holder = &req->turn->holder;
 	const uint32_t rank = req->group->rank;
 
-	if (__builtin_expect(!__libc_single_threaded || req->helped, 0))
+	if (__builtin_expect(!*req->alone || req->helped, 0))
 		return rt_turn_take(req->turn, rank);
 	if (atomic_load_explicit(holder, memory_order_relaxed))
 		return false;

@@ -176,17 +176,15 @@ static bool others_need_cpu(const struct be_group *g)
 	return needed;
 }
 
-/* True if the request waits for a rank that was on this CPU last and has begun fewer starts. */
+/* True if the request waits for a rank that was on this CPU last and may not have started. */
 static bool awaits_this_cpu(const struct mpix_sched_request *req)
 {
 	const struct be_group *g = req->group;
-	const struct rt_slot *slots = g->board->slots;
-	const uint32_t cpu = rt_board_cpu(), mine = atomic_load_explicit(&slots[g->rank].starts, memory_order_relaxed);
+	const uint32_t cpu = rt_board_cpu();
 	bool awaits = false;
 
 	for (uint32_t r = 0; r < g->size && !awaits; r++)
-		awaits = req->awaited[r] && shares_cpu(g, r, cpu) &&
-			 (int32_t)(atomic_load_explicit(&slots[r].starts, memory_order_relaxed) - mine) < 0;
+		awaits = req->awaited[r] && shares_cpu(g, r, cpu) && !req->be->has_started(req->bound, r);
 	return awaits;
 }
 

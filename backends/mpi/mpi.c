@@ -111,6 +111,7 @@ const struct be_ops mp_ops = {
 	.join = sm_join,
 	.rebind = mp_rebind,
 	.waits_for = sm_waits_for,
+	.has_started = sm_has_started,
 	.open = sm_open,
 	.alarm = first_alarm,
 	.states = mp_states,

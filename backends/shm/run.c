@@ -200,6 +200,14 @@ bool sm_waits_for(const struct be_bound *bound, uint32_t rank)
 	return false;
 }
 
+bool sm_has_started(const struct be_bound *bound, uint32_t rank)
+{
+	const struct sm_bound *s = (const struct sm_bound *)bound;
+	const struct sm_head *peer = s->peers[rank];
+
+	return peer && atomic_load_explicit(&peer->started, memory_order_relaxed) >= s->epoch;
+}
+
 uint32_t sm_open(const struct be_bound *bound)
 {
 	const struct sm_bound *s = (const struct sm_bound *)bound;

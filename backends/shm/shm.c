@@ -41,6 +41,7 @@ const struct be_ops sm_ops = {
 	.join = sm_join,
 	.rebind = rebind_shm,
 	.waits_for = sm_waits_for,
+	.has_started = sm_has_started,
 	.open = sm_open,
 	.alarm = sm_alarm,
 	.states = sm_states,

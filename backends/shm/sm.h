@@ -233,6 +233,7 @@ int sm_progress(struct be_bound *bound, unsigned who, unsigned spins);
 /* Only messages in memory count: what a rank has sent by a network may still be on its way when the rank has left, and the
  * backend sees by itself whether it will come. */
 bool sm_waits_for(const struct be_bound *bound, uint32_t rank);
+bool sm_has_started(const struct be_bound *bound, uint32_t rank);
 uint32_t sm_open(const struct be_bound *bound);
 uint64_t sm_alarm(const struct be_bound *bound);
 void sm_states(const struct be_bound *bound, uint8_t *state, const char **what);

@@ -293,6 +293,13 @@ static bool waits_for(const struct be_bound *bound, uint32_t rank)
 	return false;
 }
 
+static bool has_started(const struct be_bound *bound, uint32_t rank)
+{
+	(void)bound;
+	(void)rank;
+	return false;
+}
+
 static uint32_t first_open(const struct be_bound *bound)
 {
 	(void)bound;
@@ -349,6 +356,7 @@ const struct be_ops smcq_ops = {
 	.progress = smcq_progress,
 	.rebind = smcq_rebind,
 	.waits_for = waits_for,
+	.has_started = has_started,
 	.open = first_open,
 	.alarm = first_alarm,
 	.close = close_state,

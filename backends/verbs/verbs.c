@@ -190,6 +190,7 @@ const struct be_ops vb_ops = {
 	.join = sm_join,
 	.rebind = vb_rebind,
 	.waits_for = sm_waits_for,
+	.has_started = sm_has_started,
 	.open = sm_open,
 	.alarm = first_alarm,
 	.close = vb_nics_close,

@@ -57,9 +57,6 @@ struct rt_slot { /* written by its rank only, except hub and the fields of the b
 	/* Used by the bridge of this node (mirror.c): */
 	uint32_t forwarded; /* events of the rank that were forwarded to the other nodes (bits) */
 	uint64_t sent[2]; /* numbers of the records that were forwarded, by parity */
-	/* Starts by the rank of requests of the group, counted where ranks outnumber cores. In a line of its own: while they wait all ranks
-	 * look at `cpu`, but only those on the same CPU at this. */
-	_Alignas(64) _Atomic uint32_t starts;
 };
 
 enum rt_death { RT_DIED = 1, RT_UNREACHABLE /* its node cannot be reached */ };
@@ -108,11 +105,6 @@ int64_t rt_board_missing(const struct rt_board *b, uint64_t round);
 uint32_t rt_board_cpu(void);
 /* Publishes on which CPU a rank of this process runs. */
 void rt_board_here(struct rt_board *b, uint32_t rank);
-/* Counts a start of a rank of this process, in its slot. */
-static inline void rt_board_started(_Atomic uint32_t *n)
-{
-	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
-}
 /* Writes this rank's record of a round. Rounds count from 1; the round is rt_round of seq. */
 void rt_board_post(struct rt_board *b, uint32_t rank, uint64_t seq, const void *in, size_t size);
 /* Waits for all ranks' records of the round of `seq`, whatever their steps, and copies them to `out`. Calls `idle` while it
