@@ -127,7 +127,7 @@ function print_starts(n,    i, k, key, s) {
 	for (i = 1; i <= ncells[n]; i++) {
 		key = cells[n, i]
 		print_cell(key)
-		printf " %8s", time_of(hand[n, key])
+		printf " %8s", barred(hand[n, key], .1)
 		for (k = 1; k <= nsides[n]; k++) {
 			s = sides[n, k]
 			printf " %26s", sprintf("%8s %8s %8s", barred(start[n, key, s], role[s] == "ours" ? .1 : 1e9),
