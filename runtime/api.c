@@ -28,7 +28,7 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 	return MPIX_SCHED_SUCCESS;
 }
 
-/* Adds step, 1 or -1, to the number of active requests. alone: there is one thread. An atomic addition would wait for earlier stores. */
+/* Adds step, 1 or -1, to the number of active requests. alone: there is one thread */
 static inline void count_active(struct mpix_sched_ctx *ctx, uint32_t step, bool alone)
 {
 	if (alone)
@@ -232,8 +232,8 @@ static inline void say_begun(struct mpix_sched_request *req, _Atomic uint64_t *s
 		wake_peers(req);
 }
 
-/* Starts an idle request. said, helped: those of the request; held: other threads may take its turn. Each call knows what they are, so
- * that most starts take no step for what they do not need. */
+/* Starts an idle request. said: that of the request, or NULL if it has none or other threads may take the turn; then `held` is true, and
+ * it is read here. helped: that of the request. Each call knows all three, so that most starts take no step for what they do not need. */
 static inline __attribute__((always_inline)) void start_request(struct mpix_sched_request *req, _Atomic uint64_t *said, bool held,
 								bool helped)
 {
@@ -245,7 +245,8 @@ static inline __attribute__((always_inline)) void start_request(struct mpix_sche
 	}
 	if (helped && helps_others(req))
 		rt_collab_here(req->group);
-	count_active(req->ctx, 1, !held || *req->alone); /* an atomic addition waits for earlier stores, so it comes before those for the peers */
+	/* an atomic addition waits for earlier stores, so it comes before those for the peers */
+	count_active(req->ctx, 1, !held || *req->alone);
 	if (helped)
 		rt_comm_count(req, 1);
 	req->said = NULL;

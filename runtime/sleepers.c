@@ -4,7 +4,7 @@
  * A start that only says that it has begun (be_bound.said) says so to all peers, and would have to look at the bell of each. Those lie
  * in the heap of each peer, and the data of the program have driven them out of the caches. One word on the board of all ranks says
  * whether any thread sleeps at all. A thread adds itself before it says on its bell that it sleeps, so the word is right whenever the
- * bell is. It does so on the board of each group of its context, because it sleeps for the requests of all. */
+ * bell is. It does so on the board of each group of its context, because it sleeps for the requests of all. One that dies meanwhile stays counted: then starts look at the bells. */
 #include "runtime/sleepers.h"
 
 #include "runtime/group.h"

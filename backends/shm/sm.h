@@ -127,7 +127,7 @@ struct sm_msg {
 
 struct sm_bound {
 	struct be_bound base;
-	/* What a brief start needs comes first: the program may have driven it out of the caches. */
+	/* What a start needs comes first: the program may have driven it out of the caches. */
 	struct sm_shared *sh;
 	struct sm_head *head;
 	uint64_t epoch; /* epoch under way, or begun ahead (sm_begin_ahead); with helpers copied from `sh` */
