@@ -68,7 +68,7 @@ int gm_once_start(const struct gm_call *call, struct gm_request **out);
 /* True for a request of gm_once_start: it is freed when it is complete. */
 bool gm_is_once(const struct gm_request *r);
 
-/* Starts a request that is not active. Local. Returns an error class of MPI, as all functions below that return int. */
+/* Starts a request. Local. Returns an error class of MPI, as all functions below that return int: MPI_ERR_REQUEST if it is active. */
 int gm_start(struct gm_request *r);
 /* *flag: true if the request is not active, or complete; then it is no longer active. Any thread may call this, but only one
  * at a time for one request. Makes progress on all active requests of the process. */

@@ -21,9 +21,9 @@ static struct {
 	pthread_t thread;
 	pid_t pid; /* process whose thread it is: a forked child has none; 0: none */
 	bool ends;
-	_Atomic bool sleeps;
-	_Atomic uint64_t starts;
 } helper = { .lock = PTHREAD_MUTEX_INITIALIZER, .wakes = PTHREAD_COND_INITIALIZER };
+
+struct gm_helper gm_helper;
 
 /* Waits at most ns. Returns false if the thread has to end. */
 static bool rest(long ns)
@@ -45,14 +45,14 @@ static bool rest(long ns)
  * see that this one sleeps has its count visible after the first rest, which is longer than any store takes. */
 static void sleep_long(uint64_t seen)
 {
-	atomic_store(&helper.sleeps, true);
+	atomic_store(&gm_helper.sleeps, true);
 	if (rest(TICK_NS)) {
 		pthread_mutex_lock(&helper.lock);
-		while (!helper.ends && atomic_load(&helper.starts) == seen)
+		while (!helper.ends && atomic_load(&gm_helper.starts) == seen)
 			pthread_cond_wait(&helper.wakes, &helper.lock);
 		pthread_mutex_unlock(&helper.lock);
 	}
-	atomic_store(&helper.sleeps, false);
+	atomic_store(&gm_helper.sleeps, false);
 }
 
 static void *help(void *arg)
@@ -63,7 +63,7 @@ static void *help(void *arg)
 
 	(void)arg;
 	while (rest(ns)) {
-		const uint64_t starts = atomic_load(&helper.starts);
+		const uint64_t starts = atomic_load(&gm_helper.starts);
 		int active = 0;
 
 		if (starts == seen) {
@@ -104,12 +104,8 @@ void gm_helper_end(void)
 	helper.pid = 0;
 }
 
-void gm_helper_started(void)
+void gm_helper_wake(void)
 {
-	atomic_store_explicit(&helper.starts, atomic_load_explicit(&helper.starts, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	if (!atomic_load_explicit(&helper.sleeps, memory_order_relaxed))
-		return;
 	pthread_mutex_lock(&helper.lock);
 	pthread_cond_broadcast(&helper.wakes);
 	pthread_mutex_unlock(&helper.lock);

@@ -151,8 +151,19 @@ void gm_once_free(struct gm_once *o);
 /* Starts the thread, if it is not there. */
 void gm_helper_begin(void);
 void gm_helper_end(void);
+extern struct gm_helper {
+	_Atomic bool sleeps;
+	_Atomic uint64_t starts; /* so far; two threads that add to it at once may count once */
+} gm_helper;
+void gm_helper_wake(void);
 /* Tells the thread that a request has been started. */
-void gm_helper_started(void);
+static inline void gm_helper_started(void)
+{
+	atomic_store_explicit(&gm_helper.starts, atomic_load_explicit(&gm_helper.starts, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	if (__builtin_expect(atomic_load_explicit(&gm_helper.sleeps, memory_order_relaxed), 0))
+		gm_helper_wake();
+}
 
 /* ---- statistics (stats.c) ---- */
 

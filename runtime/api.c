@@ -3,6 +3,7 @@
  * its turn. A thread that waits makes progress on all active requests of the context, except those whose turn another
  * thread holds. */
 #include "backends/services.h"
+#include "runtime/active.h"
 #include "runtime/board/board.h"
 #include "runtime/comm.h"
 #include "runtime/dump.h"
@@ -26,17 +27,6 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 		return -err;
 	*out = req;
 	return MPIX_SCHED_SUCCESS;
-}
-
-/* Adds step, 1 or -1, to the number of active requests. alone: there is one thread */
-static inline void count_active(struct mpix_sched_ctx *ctx, uint32_t step, bool alone)
-{
-	if (alone)
-		atomic_store_explicit(&ctx->nactive,
-				      atomic_load_explicit(&ctx->nactive, memory_order_relaxed) + step,
-				      memory_order_relaxed);
-	else
-		atomic_fetch_add_explicit(&ctx->nactive, step, memory_order_relaxed);
 }
 
 static inline enum rt_state state_of(const struct mpix_sched_request *req)
@@ -84,7 +74,7 @@ static void note_alarm(struct rt_wait *w, const struct mpix_sched_request *req)
 }
 
 /* Wakes threads of this rank that wait for the request, and its communication core. */
-static void ring_own(const struct mpix_sched_request *req)
+static __attribute__((noinline)) void ring_own(const struct mpix_sched_request *req)
 {
 	if (!*req->alone || req->helped)
 		be_ring(req->bells);
@@ -140,7 +130,7 @@ out:
 
 static void drive_others(const struct mpix_sched_request *mine, struct rt_wait *w)
 {
-	if (atomic_load_explicit(&mine->ctx->nactive, memory_order_relaxed) > 1)
+	if (rt_active_others(mine))
 		drive_context(mine->ctx, mine, w, BE_CALLS);
 }
 
@@ -218,48 +208,24 @@ static int not_idle(struct mpix_sched_request *req)
 	return err ? err : rt_error(req->ctx, -ERR_STATE, "the request has failed before");
 }
 
-static __attribute__((noinline, cold)) void wake_peers(struct mpix_sched_request *req)
+/* Starts an idle request. helped: that of the request, a constant in each call, so that starts without helpers take no step for them */
+static inline __attribute__((always_inline)) void start_request(struct mpix_sched_request *req, bool helped)
 {
-	req->bound->start(req->bound, req->epoch, BE_ALL);
-}
+	const bool held = __builtin_expect(!*req->alone || helped, 0);
+	int rc;
 
-/* Says that the epoch has begun, where that is all that the start has to say. said: of the request */
-static inline void say_begun(struct mpix_sched_request *req, _Atomic uint64_t *said)
-{
-	atomic_store_explicit(said, req->epoch, memory_order_release);
-	atomic_signal_fence(memory_order_seq_cst); /* as in be_ring_if */
-	if (__builtin_expect(atomic_load_explicit(req->sleepers, memory_order_relaxed) != 0, 0))
-		wake_peers(req);
-}
-
-/* Starts an idle request. said: that of the request, or NULL if it has none or other threads may take the turn; then `held` is true, and
- * it is read here. helped: that of the request. Each call knows all three, so that most starts take no step for what they do not need. */
-static inline __attribute__((always_inline)) void start_request(struct mpix_sched_request *req, _Atomic uint64_t *said, bool held,
-								bool helped)
-{
-	int rc = 0;
-
-	if (held) {
+	if (held)
 		hold_request(req); /* the last holder may not have given the turn back yet */
-		said = req->said;
-	}
 	if (helped && helps_others(req))
 		rt_collab_here(req->group);
-	/* an atomic addition waits for earlier stores, so it comes before those for the peers */
-	count_active(req->ctx, 1, !held || *req->alone);
+	rt_active_count(req, 1); /* may wait for earlier stores, so it comes before those for the peers */
 	if (helped)
 		rt_comm_count(req, 1);
-	req->said = NULL;
-	req->epoch++;
-	if (said)
-		say_begun(req, said);
-	else
-		rc = req->bound->start(req->bound, req->epoch, helped ? own_part(req) : BE_ALL);
+	rc = req->bound->start(req->bound, ++req->epoch, helped ? own_part(req) : BE_ALL);
 	set_state(req, RT_ACTIVE);
 	if (__builtin_expect(rc, 0))
 		rt_finish_request(req, rc);
-	if (held)
-		rt_give(req);
+	rt_give(req);
 	if (!rc && held)
 		be_ring(req->bells); /* a sleeping thread does not know of the request yet */
 	if (!rc && helped && has_comm_core(req))
@@ -268,21 +234,43 @@ static inline __attribute__((always_inline)) void start_request(struct mpix_sche
 
 static __attribute__((noinline)) void start_helped(struct mpix_sched_request *req)
 {
-	start_request(req, NULL, true, true);
+	start_request(req, true);
 }
 
-/* Starts any request. */
-static __attribute__((noinline)) int start_any(struct mpix_sched_request *req)
+/* Starts a request that is counted. */
+static __attribute__((noinline)) int start_counted(struct mpix_sched_request *req)
 {
 	if (state_of(req) != RT_IDLE)
 		return -not_idle(req);
 	if (__builtin_expect(req->helped, 0))
 		start_helped(req);
-	else if (__builtin_expect(!*req->alone, 0))
-		start_request(req, NULL, true, false);
 	else
-		start_request(req, NULL, false, false);
+		start_request(req, false);
 	return MPIX_SCHED_SUCCESS;
+}
+
+/* True if a thread of this node may sleep. Called right after a store for which it may wait, as be_ring_if. */
+static inline bool anyone_sleeps(const struct mpix_sched_request *req)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	return __builtin_expect(atomic_load_explicit(req->sleepers, memory_order_relaxed) != 0, 0);
+}
+
+static __attribute__((noinline, cold)) void wake_peers(struct mpix_sched_request *req)
+{
+	req->bound->start(req->bound, req->epoch, BE_ALL);
+}
+
+/* Starts a request that is listed. Nobody need hold it: who finds it active finds all that has been prepared for the epoch. */
+static inline void start_listed(struct mpix_sched_request *req, _Atomic uint64_t *said)
+{
+	atomic_store_explicit(&req->said, NULL, memory_order_relaxed);
+	atomic_store_explicit(said, ++req->epoch, memory_order_release);
+	if (anyone_sleeps(req))
+		wake_peers(req);
+	set_state(req, RT_ACTIVE);
+	if (anyone_sleeps(req))
+		ring_own(req); /* a sleeping thread does not know of the request yet */
 }
 
 __attribute__((aligned(64))) /* as few lines as its code needs */
@@ -292,10 +280,10 @@ int MPIX_Sched_start(MPIX_Sched_request req)
 
 	if (!req)
 		return MPIX_SCHED_ERR_ARG;
-	said = req->said; /* NULL unless the request is idle */
-	if (!said || !*req->alone)
-		return start_any(req);
-	start_request(req, said, false, false);
+	said = atomic_load_explicit(&req->said, memory_order_relaxed);
+	if (!said)
+		return start_counted(req);
+	start_listed(req, said);
 	return MPIX_SCHED_SUCCESS;
 }
 
@@ -369,8 +357,9 @@ static inline int finish_epoch(struct mpix_sched_request *req)
 	if (__builtin_expect(req->makes_pages, 0))
 		rt_huge_go_on(req);
 	set_state(req, err ? RT_FAILED : RT_IDLE);
-	req->said = err ? NULL : req->bound->said;
-	count_active(req->ctx, -1u, *req->alone);
+	if (req->counted)
+		rt_active_count(req, -1u);
+	rt_active_note(req, err ? NULL : req->bound->said);
 	rt_give(req);
 	return -err;
 }
@@ -446,7 +435,7 @@ static __attribute__((noinline)) void await_request(struct mpix_sched_request *r
 
 	rt_wait_begin(&w, req, true);
 	while (!is_done(req)) {
-		bool alone = rt_wait_spins(&w) && atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) == 1;
+		bool alone = rt_wait_spins(&w) && !rt_active_others(req);
 		int rc = req->be->progress(req->bound, BE_ALL, alone ? MOST_SPINS : 0);
 		enum rt_due due;
 
@@ -484,7 +473,7 @@ static inline bool completes_soon(struct mpix_sched_request *req)
 {
 	int rc;
 
-	if (req->helped || rt_wait_counts(req) || atomic_load_explicit(&req->ctx->nactive, memory_order_relaxed) != 1)
+	if (req->helped || rt_wait_counts(req) || rt_active_others(req))
 		return false;
 	rc = req->be->progress(req->bound, BE_ALL, req->crowded ? 0 : MOST_SPINS);
 	if (rc)
@@ -526,7 +515,7 @@ int MPIX_Sched_progress(MPIX_Sched_ctx ctx, int *active)
 
 	if (!ctx)
 		return MPIX_SCHED_ERR_ARG;
-	n = atomic_load_explicit(&ctx->nactive, memory_order_relaxed);
+	n = rt_active_number(ctx);
 	if (n)
 		drive_context(ctx, NULL, NULL, 0);
 	if (active)

@@ -6,6 +6,7 @@
 #include "compiler/queues/armw.h"
 #include "compiler/verify/verify.h"
 #include "format/check.h"
+#include "runtime/active.h"
 #include "runtime/comm.h"
 #include "runtime/heap/moved.h"
 #include "runtime/reduce.h"
@@ -295,7 +296,7 @@ int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n)
 		req->spare = old;
 		rt_huge_bind(req);
 	}
-	req->said = req->bound->said;
+	rt_active_note(req, req->bound->said);
 	count_memory(req);
 	return err;
 }
@@ -666,6 +667,8 @@ void rt_unbind(struct mpix_sched_request *req)
 	/* A forked child must not touch what the parent shares with its threads and with other ranks. */
 	if (owned)
 		rt_comm_leave(req);
+	if (req->listed)
+		rt_active_list(req, false);
 	rt_ctx_remove(ctx, req);
 	if (req->bound && owned)
 		req->be->unbind(req->bound);

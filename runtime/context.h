@@ -25,6 +25,14 @@ struct rt_zombie {
 	_Atomic uint32_t *users;
 };
 
+/* Which requests are active (active.h). */
+#define RT_LISTED 8u
+struct rt_active {
+	_Atomic uint32_t counted; /* active requests that are not listed */
+	_Atomic uint32_t nlisted;
+	struct mpix_sched_request *listed[RT_LISTED]; /* active while their `said` is NULL; changed under the context's lock */
+};
+
 struct mpix_sched_ctx {
 	_Atomic uint32_t refs;
 	pid_t pid; /* process that created the context */
@@ -43,7 +51,7 @@ struct mpix_sched_ctx {
 	struct rt_trace *trace; /* trace of the context; NULL if nothing is traced */
 	VEC(struct rt_zombie) zombies;
 	VEC(struct mpix_sched_request *) requests; /* bound requests */
-	_Atomic uint32_t nactive;
+	struct rt_active active;
 	_Atomic uint32_t passes; /* tests that made progress on all active requests */
 	bool umwaits; /* true if the CPU can sleep until a store (group_umwaits) */
 	int policy; /* enum rt_policy, or -ERR_ARG if GOAL_WAIT is invalid */

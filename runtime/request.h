@@ -32,12 +32,12 @@ struct rt_memory {
 
 struct mpix_sched_request {
 	/* What a start needs comes first: the program may have driven it out of the caches. */
-	_Atomic uint64_t *said; /* be_bound.said while the request is idle, else NULL */
-	struct mpix_sched_ctx *ctx;
+	_Atomic uint64_t *_Atomic said; /* be_bound.said while the request is idle, if it is listed; else NULL */
 	struct be_turn *turn; /* turn of the request, from `bound`; NULL until `bound` is made */
 	uint64_t epoch;
 	const _Atomic uint32_t *sleepers; /* of this node, on the board */
 	const char *alone; /* __libc_single_threaded, which would else have to be found in one more line */
+	struct mpix_sched_ctx *ctx;
 	struct be_bound *bound;
 	const struct be_ops *be;
 	struct be_group *group;
@@ -45,6 +45,7 @@ struct mpix_sched_request {
 	bool helped; /* other threads than the rank's own make progress on it, too (be_bind.helped) */
 	bool makes_pages; /* some huge pages under its buffers may not be made yet */
 	bool crowded; /* ranks outnumber cores in the group */
+	bool counted, listed; /* see active.h; they belong to the thread that uses the request */
 	/* A thread that is about to sleep in its wait for the request holds the turn, and will look at the request once more. So other
 	 * threads of the rank may sleep although they could not take the turn. */
 	_Atomic bool watched_by_holder;

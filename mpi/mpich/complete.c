@@ -12,7 +12,7 @@ int gm_fail(struct gm_request *r, int code)
 
 static int start(struct gm_request *r)
 {
-	int rc = gm_active(r) ? MPI_ERR_REQUEST : gm_start(r);
+	int rc = gm_start(r);
 
 	return rc == MPI_SUCCESS ? rc : gm_fail(r, rc);
 }

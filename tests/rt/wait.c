@@ -142,6 +142,7 @@ static const char scan[] = "schedule scan\nbuffer in a[count]\nbuffer out b[coun
 			   "buffer scratch s[r > 0 ? count : 0]\nrank r of p {\n  own: copy a into b\n"
 			   "  if r > 0 { got: recv s from r - 1\n    add: reduce s into b\n    add requires own, got }\n"
 			   "  if r < p - 1 { next: send b to r + 1\n    next requires own, add }\n}\n";
+static const char copies[] = "schedule copies\nbuffer in a[count]\nbuffer out b[count]\nrank r of p { copy a into b }\n";
 static const char calc[] = "schedule calc\nrank r of p { calc 20000000 }\n";
 
 struct message {
@@ -344,6 +345,43 @@ static int two_threads(struct member *m)
 }
 
 /* ---- single cases ---- */
+
+/* A thread sleeps while it waits for a request, and another one starts one that only says that it has begun. The first one wakes, and
+ * makes progress on both. */
+static int told(struct member *m)
+{
+	const struct message long_copy = { "copies", copies, 16384, true };
+	struct plan p = { .message = &messages[0], .waits = 1, .seed = 1 }, of_copy = { .message = &long_copy, .seed = 1 };
+	struct line l, copy;
+	volatile int32_t *last;
+
+	if (bind_line(&l, m, &p, 0) || bind_line(&copy, m, &of_copy, 1))
+		return 1;
+	last = &copy.b[long_copy.count - 1];
+	for (int e = 1; e <= 5; e++) {
+		CALL(MPIX_Sched_start(copy.req));
+		CALL(MPIX_Sched_wait(copy.req));
+	}
+	if (m->rank == 1) {
+		NEED(pthread_create(&l.id, NULL, line_thread, &l) == 0);
+		if (until_asleep(m, 1))
+			return 1;
+		copy.a[long_copy.count - 1] = 42;
+		CALL(MPIX_Sched_start(copy.req));
+		for (int i = 0; *last != 42; i++) {
+			NEED(i < 10000);
+			usleep(1000);
+		}
+		CALL(MPIX_Sched_wait(copy.req));
+	}
+	if (team_meet(m))
+		return 1;
+	if (m->rank == 0)
+		l.bad = run_line(&l);
+	else
+		pthread_join(l.id, NULL);
+	return l.bad || free_line(&l) || free_line(&copy);
+}
 
 /* Each finds what it waits for. */
 static int no_sleep(struct member *m)
@@ -926,6 +964,7 @@ int main(int argc, char **argv)
 	p.message = &messages[0];
 	p.sleeps = true;
 	run("two_threads", "block", 2, two_threads, &p, -1, wakes);
+	run("told", "block", 2, told, &p, -1, LONG_MAX);
 	if (!far) /* to get there takes time */
 		run("no_sleep", "block", 3, no_sleep, &p, 0, 0);
 	if (!threads)

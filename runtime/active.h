@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which requests of a context are active (active.c). */
+#ifndef RUNTIME_ACTIVE_H
+#define RUNTIME_ACTIVE_H
+
+#include "runtime/request.h"
+
+/* Adds step, 1 or -1, to the number of active requests, for a request that is counted. An atomic addition would wait for earlier stores,
+ * so a process of one thread does without. */
+static inline void rt_active_count(struct mpix_sched_request *req, uint32_t step)
+{
+	_Atomic uint32_t *n = &req->ctx->active.counted;
+
+	req->counted = step == 1;
+	if (*req->alone)
+		atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + step, memory_order_relaxed);
+	else
+		atomic_fetch_add_explicit(n, step, memory_order_relaxed);
+}
+
+/* Returns how many requests of a context are active, but for `mine`, which may be NULL. */
+uint32_t rt_active_listed(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *mine);
+
+/* True if a request of the context is active besides `mine`. */
+static inline bool rt_active_others(const struct mpix_sched_request *mine)
+{
+	struct rt_active *a = &mine->ctx->active;
+
+	return atomic_load_explicit(&a->counted, memory_order_relaxed) > mine->counted ||
+	       (atomic_load_explicit(&a->nlisted, memory_order_relaxed) > mine->listed && rt_active_listed(mine->ctx, mine));
+}
+
+/* Returns how many requests of a context are active. */
+static inline uint32_t rt_active_number(struct mpix_sched_ctx *ctx)
+{
+	return atomic_load_explicit(&ctx->active.counted, memory_order_relaxed) +
+	       (atomic_load_explicit(&ctx->active.nlisted, memory_order_relaxed) ? rt_active_listed(ctx, NULL) : 0);
+}
+
+/* Lists an idle request, or takes it off the list. */
+void rt_active_list(struct mpix_sched_request *req, bool listed);
+
+/* Notes how an idle request is started next: if only by what be_bound.said says, it is listed. */
+static inline void rt_active_note(struct mpix_sched_request *req, _Atomic uint64_t *said)
+{
+	if (__builtin_expect(req->listed != (said != NULL), 0))
+		rt_active_list(req, said != NULL);
+	atomic_store_explicit(&req->said, req->listed ? said : NULL, memory_order_relaxed);
+}
+
+#endif
