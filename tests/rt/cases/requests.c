@@ -14,7 +14,7 @@ static int live(struct member *m, int *data, int n)
 {
 	MPIX_Sched s = case_load(m, team_bcast);
 	MPIX_Sched_request req;
-	int flag;
+	int flag, active;
 	void *buffers[] = { data };
 	struct MPIX_Sched_bind b = case_bind(buffers, 1, (size_t)n, MPIX_SCHED_INT32);
 
@@ -36,11 +36,15 @@ static int live(struct member *m, int *data, int n)
 				CALL(MPIX_Sched_request_get_status(req, &flag, NULL));
 			NEED(MPIX_Sched_start(req) == MPIX_SCHED_ERR_STATE);
 		}
+		CALL(MPIX_Sched_progress(m->ctx, &active));
+		NEED(active == 1);
 		if (e % 2)
 			CALL(MPIX_Sched_wait(req));
 		else
 			for (flag = 0; !flag;)
 				CALL(MPIX_Sched_test(req, &flag));
+		CALL(MPIX_Sched_progress(m->ctx, &active));
+		NEED(active == 0);
 		for (int i = 0; i < n; i++)
 			NEED(data[i] == e * 1000 + i);
 	}
