@@ -208,7 +208,7 @@ static int not_idle(struct mpix_sched_request *req)
 	return err ? err : rt_error(req->ctx, -ERR_STATE, "the request has failed before");
 }
 
-/* Starts an idle request. helped: that of the request, a constant in each call, so that starts without helpers take no step for them */
+/* Starts an idle request that is not listed. helped: that of the request, a constant in each call, so that starts without helpers take no step for them */
 static inline __attribute__((always_inline)) void start_request(struct mpix_sched_request *req, bool helped)
 {
 	const bool held = __builtin_expect(!*req->alone || helped, 0);
@@ -237,7 +237,7 @@ static __attribute__((noinline)) void start_helped(struct mpix_sched_request *re
 	start_request(req, true);
 }
 
-/* Starts a request that is counted. */
+/* Starts a request that is not listed, or returns the error if it is not idle. */
 static __attribute__((noinline)) int start_counted(struct mpix_sched_request *req)
 {
 	if (state_of(req) != RT_IDLE)
@@ -261,7 +261,7 @@ static __attribute__((noinline, cold)) void wake_peers(struct mpix_sched_request
 	req->bound->start(req->bound, req->epoch, BE_ALL);
 }
 
-/* Starts a request that is listed. Nobody need hold it: who finds it active finds all that has been prepared for the epoch. */
+/* Starts an idle request that is listed. Nobody need hold it: who finds it active finds all that has been prepared for the epoch. */
 static inline void start_listed(struct mpix_sched_request *req, _Atomic uint64_t *said)
 {
 	atomic_store_explicit(&req->said, NULL, memory_order_relaxed);
