@@ -346,14 +346,15 @@ static int two_threads(struct member *m)
 
 /* ---- single cases ---- */
 
-/* A thread sleeps while it waits for a request, and another one starts one that only says that it has begun. The first one wakes, and
- * makes progress on both. */
+/* A thread sleeps while it waits for a request, and another one starts one that only says that it has begun. The first one wakes, makes
+ * progress on both, and sleeps again. */
 static int told(struct member *m)
 {
 	const struct message long_copy = { "copies", copies, 16384, true };
 	struct plan p = { .message = &messages[0], .waits = 1, .seed = 1 }, of_copy = { .message = &long_copy, .seed = 1 };
 	struct line l, copy;
-	volatile int32_t *last;
+	int32_t *last;
+	long sleeps;
 
 	if (bind_line(&l, m, &p, 0) || bind_line(&copy, m, &of_copy, 1))
 		return 1;
@@ -367,12 +368,14 @@ static int told(struct member *m)
 		if (until_asleep(m, 1))
 			return 1;
 		copy.a[long_copy.count - 1] = 42;
+		sleeps = atomic_load(&calls->sleeps);
 		CALL(MPIX_Sched_start(copy.req));
-		for (int i = 0; *last != 42; i++) {
+		for (int i = 0; atomic_load(&calls->sleeps) == sleeps; i++) {
 			NEED(i < 10000);
 			usleep(1000);
 		}
 		CALL(MPIX_Sched_wait(copy.req));
+		NEED(*last == 42);
 	}
 	if (team_meet(m))
 		return 1;
