@@ -43,6 +43,8 @@ void rt_active_list(struct mpix_sched_request *req, bool listed);
 /* Notes how an idle request is started next: if only by what be_bound.said says, it is listed. */
 static inline void rt_active_note(struct mpix_sched_request *req, _Atomic uint64_t *said)
 {
+	if (!said && !req->listed)
+		return;
 	if (__builtin_expect(req->listed != (said != NULL), 0))
 		rt_active_list(req, said != NULL);
 	atomic_store_explicit(&req->said, req->listed ? said : NULL, memory_order_relaxed);
