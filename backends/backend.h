@@ -148,7 +148,7 @@ struct be_bound {
 	be_start_fn *start; /* set by make: ops->start, or for some time what does the same for a request in this state */
 	/* Set between epochs if the next start has only to store the number of its epoch there, for all peers at once, and to ring the bells
 	 * of those that wait for that, which the function `start` does; else NULL. Where nobody sleeps that function need not be called. */
-	_Atomic uint64_t *said;
+	_Atomic uint64_t *start_word;
 	uint64_t moved; /* with helpers: grows with each op that was issued or completed through this view */
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which requests of a context are active: a wait makes progress on all.
  *
- * Active requests are counted. A start that only says that it has begun (be_bound.said) need not touch its context for that, which the
- * data of the program have driven out of the caches. So requests with such starts are not counted, but listed: they are active while
- * `said` is NULL. As each wait may look at all on the list, it is short. */
+ * Active requests are counted. A start that only says that it has begun (be_bound.start_word) need not touch its context for that,
+ * which the data of the program have driven out of the caches. So requests with such starts are not counted, but listed: they are active
+ * while `start_word` is NULL. As each wait may look at all on the list, it is short. */
 #include "runtime/active.h"
 
 #include "runtime/heap/heap.h"
@@ -14,12 +14,12 @@ uint32_t rt_active_listed(struct mpix_sched_ctx *ctx, const struct mpix_sched_re
 	uint32_t n = 0;
 	const bool locks = !__libc_single_threaded;
 
-	if (locks && pthread_mutex_trylock(&ctx->lock))
-		return 1; /* some may be */
-	for (uint32_t i = 0; i < a->nlisted; i++)
-		n += a->listed[i] != mine && !atomic_load_explicit(&a->listed[i]->said, memory_order_relaxed);
 	if (locks)
-		pthread_mutex_unlock(&ctx->lock);
+		pthread_mutex_lock(&a->lock);
+	for (uint32_t i = 0; i < a->nlisted; i++)
+		n += a->listed[i] != mine && !atomic_load_explicit(&a->listed[i]->start_word, memory_order_relaxed);
+	if (locks)
+		pthread_mutex_unlock(&a->lock);
 	return n;
 }
 
@@ -31,7 +31,7 @@ void rt_active_list(struct mpix_sched_request *req, bool listed)
 	/* Threads that ask others to look at their bells are not among the sleepers for which such a start looks. */
 	if (listed && rt_heap_door(req->ctx->heap)->asks)
 		return;
-	pthread_mutex_lock(&req->ctx->lock);
+	pthread_mutex_lock(&a->lock);
 	if (!listed) {
 		while (a->listed[i] != req)
 			i++;
@@ -41,5 +41,5 @@ void rt_active_list(struct mpix_sched_request *req, bool listed)
 		a->listed[a->nlisted++] = req;
 		req->listed = true;
 	}
-	pthread_mutex_unlock(&req->ctx->lock);
+	pthread_mutex_unlock(&a->lock);
 }

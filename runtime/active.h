@@ -12,13 +12,13 @@ static inline void rt_active_count(struct mpix_sched_request *req, uint32_t step
 	_Atomic uint32_t *n = &req->ctx->active.counted;
 
 	req->counted = step == 1;
-	if (*req->alone)
+	if (*req->single_threaded)
 		atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + step, memory_order_relaxed);
 	else
 		atomic_fetch_add_explicit(n, step, memory_order_relaxed);
 }
 
-/* Returns how many requests of a context are active, but for `mine`, which may be NULL. */
+/* Returns how many listed requests of a context are active, but for `mine`, which may be NULL. */
 uint32_t rt_active_listed(struct mpix_sched_ctx *ctx, const struct mpix_sched_request *mine);
 
 /* True if a request of the context is active besides `mine`. */
@@ -40,14 +40,14 @@ static inline uint32_t rt_active_number(struct mpix_sched_ctx *ctx)
 /* Lists an idle request, or takes it off the list. */
 void rt_active_list(struct mpix_sched_request *req, bool listed);
 
-/* Notes how an idle request is started next: if only by what be_bound.said says, it is listed. */
-static inline void rt_active_note(struct mpix_sched_request *req, _Atomic uint64_t *said)
+/* Notes how an idle request is started next: if only by a store to be_bound.start_word, it is listed. */
+static inline void rt_active_note(struct mpix_sched_request *req, _Atomic uint64_t *start_word)
 {
-	if (!said && !req->listed)
+	if (!start_word && !req->listed)
 		return;
-	if (__builtin_expect(req->listed != (said != NULL), 0))
-		rt_active_list(req, said != NULL);
-	atomic_store_explicit(&req->said, req->listed ? said : NULL, memory_order_relaxed);
+	if (__builtin_expect(req->listed != (start_word != NULL), 0))
+		rt_active_list(req, start_word != NULL);
+	atomic_store_explicit(&req->start_word, req->listed ? start_word : NULL, memory_order_relaxed);
 }
 
 #endif

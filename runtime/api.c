@@ -76,7 +76,7 @@ static void note_alarm(struct rt_wait *w, const struct mpix_sched_request *req)
 /* Wakes threads of this rank that wait for the request, and its communication core. */
 static __attribute__((noinline)) void ring_own(const struct mpix_sched_request *req)
 {
-	if (!*req->alone || req->helped)
+	if (!*req->single_threaded || req->helped)
 		be_ring(req->bells);
 }
 
@@ -211,7 +211,7 @@ static int not_idle(struct mpix_sched_request *req)
 /* Starts an idle request that is not listed. helped: that of the request, a constant in each call, so that starts without helpers take no step for them */
 static inline __attribute__((always_inline)) void start_request(struct mpix_sched_request *req, bool helped)
 {
-	const bool held = __builtin_expect(!*req->alone || helped, 0);
+	const bool held = __builtin_expect(!*req->single_threaded || helped, 0);
 	int rc;
 
 	if (held)
@@ -262,10 +262,10 @@ static __attribute__((noinline, cold)) void wake_peers(struct mpix_sched_request
 }
 
 /* Starts an idle request that is listed. Nobody need hold it: who finds it active finds all that has been prepared for the epoch. */
-static inline void start_listed(struct mpix_sched_request *req, _Atomic uint64_t *said)
+static inline void start_listed(struct mpix_sched_request *req, _Atomic uint64_t *start_word)
 {
-	atomic_store_explicit(&req->said, NULL, memory_order_relaxed);
-	atomic_store_explicit(said, ++req->epoch, memory_order_release);
+	atomic_store_explicit(&req->start_word, NULL, memory_order_relaxed);
+	atomic_store_explicit(start_word, ++req->epoch, memory_order_release);
 	if (anyone_sleeps(req))
 		wake_peers(req);
 	set_state(req, RT_ACTIVE);
@@ -276,14 +276,14 @@ static inline void start_listed(struct mpix_sched_request *req, _Atomic uint64_t
 __attribute__((aligned(64))) /* as few lines as its code needs */
 int MPIX_Sched_start(MPIX_Sched_request req)
 {
-	_Atomic uint64_t *said;
+	_Atomic uint64_t *start_word;
 
 	if (!req)
 		return MPIX_SCHED_ERR_ARG;
-	said = atomic_load_explicit(&req->said, memory_order_relaxed);
-	if (!said)
+	start_word = atomic_load_explicit(&req->start_word, memory_order_relaxed);
+	if (!start_word)
 		return start_counted(req);
-	start_listed(req, said);
+	start_listed(req, start_word);
 	return MPIX_SCHED_SUCCESS;
 }
 
@@ -359,7 +359,7 @@ static inline int finish_epoch(struct mpix_sched_request *req)
 	set_state(req, err ? RT_FAILED : RT_IDLE);
 	if (req->counted)
 		rt_active_count(req, -1u);
-	rt_active_note(req, err ? NULL : req->bound->said);
+	rt_active_note(req, err ? NULL : req->bound->start_word);
 	rt_give(req);
 	return -err;
 }

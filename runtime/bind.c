@@ -296,7 +296,7 @@ int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n)
 		req->spare = old;
 		rt_huge_bind(req);
 	}
-	rt_active_note(req, req->bound->said);
+	rt_active_note(req, req->bound->start_word);
 	count_memory(req);
 	return err;
 }
@@ -472,8 +472,8 @@ static struct mpix_sched_request *new_request(struct mpix_sched *sched, struct b
 	req->group = g;
 	req->helped = g->process->comm && req->be && req->be->adopt;
 	req->crowded = group_crowded(g);
-	req->sleepers = &g->process->board->sleepers;
-	req->alone = &__libc_single_threaded;
+	req->sleepers = g->tally.sleepers;
+	req->single_threaded = &__libc_single_threaded;
 	req->sched = sched;
 	return req;
 }

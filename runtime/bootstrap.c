@@ -490,7 +490,8 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 		number_group(&g->g, count_spins(&m), can_yield(&m));
 		atomic_init(&g->g.refs, 1);
 		rt_ctx_ref(ctx);
-		rt_sleepers_join(&ctx->sleepers, &g->g);
+		g->g.tally.sleepers = &process->board->sleepers;
+		rt_sleepers_join(&ctx->sleepers, &g->g.tally);
 		*group = g;
 	}
 	leave_bootstrap(&m);

@@ -6,7 +6,7 @@
 #include "backends/backend.h"
 #include "include/mpix_sched.h"
 #include "runtime/huge.h"
-#include "runtime/sleepers.h"
+#include "runtime/heap/sleepers.h"
 #include "util/env.h"
 #include "util/err.h"
 #include "util/mem.h"
@@ -30,7 +30,8 @@ struct rt_zombie {
 struct rt_active {
 	_Atomic uint32_t counted; /* active requests that are not listed */
 	_Atomic uint32_t nlisted;
-	struct mpix_sched_request *listed[RT_LISTED]; /* active while their `said` is NULL; changed under the context's lock */
+	struct mpix_sched_request *listed[RT_LISTED]; /* active while their `start_word` is NULL */
+	pthread_mutex_t lock; /* protects `listed`; taken after all other locks */
 };
 
 struct mpix_sched_ctx {

@@ -56,7 +56,7 @@ void rt_group_unref(struct be_group *g)
 		if (g->root)
 			leave_board(g);
 		rt_bridge_ring(g->process);
-		rt_sleepers_leave(&ctx->sleepers, g);
+		rt_sleepers_leave(&ctx->sleepers, &g->tally);
 	}
 	if (atomic_fetch_sub(&g->process->refs, 1) == 1)
 		rt_process_free(g->process);
@@ -320,7 +320,8 @@ int MPIX_Sched_group_split(MPIX_Sched_group group, int color, int key, MPIX_Sche
 	atomic_fetch_add(&g->process->refs, 1);
 	atomic_init(&sub->refs, 1);
 	rt_ctx_ref(g->ctx);
-	rt_sleepers_join(&g->ctx->sleepers, sub);
+	sub->tally.sleepers = &sub->process->board->sleepers;
+	rt_sleepers_join(&g->ctx->sleepers, &sub->tally);
 	*out = new;
 	return MPIX_SCHED_SUCCESS;
 }

@@ -61,7 +61,7 @@ struct be_group {
 	_Atomic uint32_t refs;
 	struct mpix_sched_ctx *ctx;
 	struct rt_process *process;
-	struct be_group *next; /* in the list of the context's groups (sleepers.h) */
+	struct rt_tally tally; /* of sleepers, on the board of `process` */
 	struct rt_board *board; /* the board of all ranks; of a subgroup: a board in the heap of its lowest rank of this node */
 	struct be_transport *transport; /* NULL if the program has set none */
 	uint32_t *root; /* of a subgroup: its members' ranks in the group of all ranks; NULL for the group of all ranks */

@@ -32,11 +32,11 @@ struct rt_memory {
 
 struct mpix_sched_request {
 	/* What a start needs comes first: the program may have driven it out of the caches. */
-	_Atomic uint64_t *_Atomic said; /* be_bound.said while the request is idle, if it is listed; else NULL */
+	_Atomic uint64_t *_Atomic start_word; /* be_bound.start_word while the request is idle, if it is listed; else NULL */
 	struct be_turn *turn; /* turn of the request, from `bound`; NULL until `bound` is made */
 	uint64_t epoch;
 	const _Atomic uint32_t *sleepers; /* of this node, on the board */
-	const char *alone; /* __libc_single_threaded, which would else have to be found in one more line */
+	const char *single_threaded; /* __libc_single_threaded, which would else have to be found in one more line */
 	struct mpix_sched_ctx *ctx;
 	struct be_bound *bound;
 	const struct be_ops *be;
@@ -128,7 +128,7 @@ static inline bool rt_take(struct mpix_sched_request *req)
 	_Atomic uint32_t *holder = &req->turn->holder;
 	const uint32_t rank = req->group->rank;
 
-	if (__builtin_expect(!*req->alone || req->helped, 0))
+	if (__builtin_expect(!*req->single_threaded || req->helped, 0))
 		return rt_turn_take(req->turn, rank);
 	if (atomic_load_explicit(holder, memory_order_relaxed))
 		return false;

@@ -6,7 +6,7 @@
  * of ops out of the caches, and a start would mostly load them. So where all ready ops are long, what the peers were told stands for the
  * following epochs, and a start is brief: `started` says all that has changed, to all peers at once. All else has been prepared at the
  * end of the epoch before, and the first poll issues the ops. Where no fence is needed the runtime stores that word itself, and calls no
- * function here while nobody sleeps (be_bound.said).
+ * function here while nobody sleeps (be_bound.start_word).
  *
  * A start that has to tell the peers something else first takes back what stands. No reader is misled: a message by pull is complete at
  * its sender when the receiver has read it, and an invitation that is read too late finds no chunk that is not taken.
@@ -137,7 +137,7 @@ static void begin_by(struct sm_bound *s, be_start_fn *start)
 {
 	s->begin = start;
 	s->base.start = starts_alone(s) ? start : s->base.ops->start;
-	s->base.said = start == start_briefly && !s->fences ? &s->head->started : NULL;
+	s->base.start_word = start == start_briefly && !s->fences ? &s->head->started : NULL;
 }
 
 static be_start_fn start_and_plan;

@@ -293,6 +293,7 @@ static bool waits_for(const struct be_bound *bound, uint32_t rank)
 	return false;
 }
 
+/* Always false: ranks only see what arrives. */
 static bool has_started(const struct be_bound *bound, uint32_t rank)
 {
 	(void)bound;

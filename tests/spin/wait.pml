@@ -20,7 +20,7 @@
  *      FENCES         there is no membarrier, or ranks outnumber cores: ringers have a fence before the load
  *      CREDIT         ringers ring only if somebody has said that it wants this epoch, as a rank that starts does for
  *                     those that want to send to it; with FENCES they look for that behind the fence
- *      BOARD          ringers first look whether any thread of the node sleeps at all (runtime/sleepers.c)
+ *      BOARD          ringers first look whether any thread of the node sleeps at all (runtime/heap/sleepers.c)
  *
  * Mutants, each with one rule broken.  run.sh names the properties that each violates.
  *

@@ -28,6 +28,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_board,
 	&suite_patience,
 	&suite_sleepers,
+	&suite_active,
 	&suite_select,
 	&suite_split,
 	&suite_sweep,

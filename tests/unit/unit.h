@@ -15,6 +15,7 @@ struct unit_suite {
 	const struct unit_test *tests; /* up to one without a name */
 };
 
+extern const struct unit_suite suite_active;
 extern const struct unit_suite suite_answer;
 extern const struct unit_suite suite_bin;
 extern const struct unit_suite suite_coalesce;
