@@ -16,6 +16,7 @@ BEGIN { CONVFMT = "%.6g"; OFMT = "%.4g" }
 	if (!(n in ranks)) { ranks[n] = 1; order[++nranks] = n }
 	if (!((n, key) in seen)) { seen[n, key] = 1; cells[n, ++ncells[n]] = key }
 	if ($5 == "limit" && $11 != "-" && (!((n, key) in hand) || $11 < hand[n, key])) hand[n, key] = $11
+	if ($5 == "ours" && $7 == "call") { call[n, key] = $11; next }
 	if ($5 == "peer") peers[n] = 1
 	if ($5 == "limit" || $5 == "private" || $5 == "peer") {
 		who = $5 == "peer" ? $6 " " $7 : $7
@@ -83,10 +84,9 @@ function mean_bar(n, side) {
 	if (n > 2) return side == "shared" ? "1.50" : "-"
 	return side == "shared" ? "1.55" : side ~ / (alloc_mem|moved)$/ ? "1.40" : side ~ / ordinary$/ ? "1.20" : "-"
 }
-# The head of a table with a column for each memory of the library, and one before them, if it has a name.
+# The head of a table with columns of those names, and one for each memory of the library.
 function print_head(n, text, width, before,    k) {
-	printf "%d ranks, %s\n%-10s %8s", n, text, "collective", "bytes"
-	if (before) printf " %8s", before
+	printf "%d ranks, %s\n%-10s %8s%s", n, text, "collective", "bytes", before
 	for (k = 1; k <= nsides[n]; k++) printf " %" width "s", sides[n, k]
 	printf "\n"
 }
@@ -97,7 +97,7 @@ function print_cell(key,    f) {
 }
 # peer / ours for each memory of the library, and peer / what is written by hand in private memory.
 function print_memory(n,    i, k, key, r) {
-	print_head(n, "best peer / ours; * is slower than the peer; by hand: best peer / by hand in private memory", 20, "by hand")
+	print_head(n, "best peer / ours; * is slower than the peer; by hand: best peer / by hand in private memory", 20, "  by hand")
 	for (i = 1; i <= ncells[n]; i++) {
 		key = cells[n, i]
 		print_cell(key)
@@ -120,14 +120,15 @@ function print_memory(n,    i, k, key, r) {
 
 # x as a time, and a star if it is above the bar.
 function barred(x, bar) { return (x != "-" && x > bar ? "*" : "") time_of(x) }
-# What start and init cost. The bars are for the library alone: a start of up to 8 ranks, an init of 2. A start by hand stores a number
-# in one line of its own and one that the ranks share: it costs what these take that are in no cache.
+# What start and init cost. The bars are for the library alone: a start of up to 8 ranks, an init of 2. Beside them is what the machine
+# takes where the data have filled the caches: a call of the library that does nothing, and a start by hand, which stores a number in one
+# line of its own and in one that the ranks share.
 function print_starts(n,    i, k, key, s) {
-	print_head(n, "start, init after the first, and the first init; us; * is above the bar", 26, "by hand")
+	print_head(n, "start, init after the first, and the first init; us; * is above the bar; call: of a function that does nothing", 26, "     call  by hand")
 	for (i = 1; i <= ncells[n]; i++) {
 		key = cells[n, i]
 		print_cell(key)
-		printf " %8s", barred(hand[n, key], .1)
+		printf " %8s %8s", barred(call[n, key], .1), barred(hand[n, key], .1)
 		for (k = 1; k <= nsides[n]; k++) {
 			s = sides[n, k]
 			printf " %26s", sprintf("%8s %8s %8s", barred(start[n, key, s], role[s] == "ours" ? .1 : 1e9),
