@@ -14,12 +14,19 @@ static struct {
 	MPIX_Sched_ctx ctx;
 } process = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* Iterations of a wait from one turn of the MPI library's progress engine to the next. Where ranks share cores, a turn of Open MPI's
+ * yields the core, and so does the iteration: both together hand it over once more than needed. */
+#define TURN_EVERY 8u
+/* A wait that long may sleep between its iterations, and then turns the engine in each. */
+#define LONG_NS 1000000u
+
 /* While a thread waits for a request of ours, native messages move on: a rank that waits for one of those may be what the
  * request waits for. */
 static enum MPIX_Sched_way wait_here(const struct MPIX_Sched_energy_info *info, void *arg)
 {
-	(void)info, (void)arg;
-	gm_native_progress();
+	(void)arg;
+	if (info->iterations % TURN_EVERY == 0 || info->waited_ns > LONG_NS)
+		gm_native_progress();
 	return MPIX_SCHED_YIELD;
 }
 

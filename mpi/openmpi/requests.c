@@ -158,14 +158,14 @@ static int progress(void)
 	return n;
 }
 
-/* A turn of Open MPI's progress engine takes as long as a short collective. So a wait for the request that was started last
- * takes it from the list again and waits as the library does, which turns that engine too once it has spun for a while. Where
- * ranks share cores, Open MPI yields in each turn, which hands the core over sooner. Returns NULL if it is not that request. */
+/* A turn of Open MPI's progress engine takes as long as a short collective, and yields the core where ranks share it, even if what
+ * this rank waits for comes sooner. So a wait for the request that was started last takes it from the list again and waits as the
+ * library does, which turns that engine too once it has spun for a while. Returns NULL if it is not that request. */
 static inline struct gm_handle *take_last(const ompi_request_t *request)
 {
 	struct gm_handle *h = atomic_load_explicit(&started, memory_order_relaxed);
 
-	if (!h || request != &h->base.super || opal_using_threads() || opal_progress_yield_when_idle)
+	if (!h || request != &h->base.super || opal_using_threads())
 		return NULL;
 	atomic_store_explicit(&started, h->next, memory_order_relaxed);
 	return h;
