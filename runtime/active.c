@@ -2,8 +2,8 @@
  * Which requests of a context are active: a wait makes progress on all.
  *
  * Active requests are counted. A start that only says that it has begun (be_bound.start_word) need not touch its context for that,
- * which the data of the program have driven out of the caches. So requests with such starts are not counted, but listed: they are active
- * while `start_word` is NULL. As each wait may look at all on the list, it is short. */
+ * which the data of the program have driven out of the caches. So requests with such starts are not counted, but listed. Nor does such a
+ * start change the state of the request (RT_BRIEF). As each wait may look at all on the list, it is short. */
 #include "runtime/active.h"
 
 #include "runtime/heap/heap.h"
@@ -37,6 +37,8 @@ void rt_active_list(struct mpix_sched_request *req, bool listed)
 			i++;
 		a->listed[i] = a->listed[--a->nlisted];
 		req->listed = false;
+		rt_turn_set(req->turn, RT_IDLE); /* so that it does not look active */
+		atomic_store_explicit(&req->start_word, NULL, memory_order_relaxed);
 	} else if (a->nlisted < RT_LISTED) {
 		a->listed[a->nlisted++] = req;
 		req->listed = true;

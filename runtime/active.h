@@ -37,17 +37,17 @@ static inline uint32_t rt_active_number(struct mpix_sched_ctx *ctx)
 	       (atomic_load_explicit(&ctx->active.nlisted, memory_order_relaxed) ? rt_active_listed(ctx, NULL) : 0);
 }
 
-/* Lists an idle request, or takes it off the list. */
+/* Lists a request that is not active, or takes it off the list. */
 void rt_active_list(struct mpix_sched_request *req, bool listed);
 
-/* Notes how an idle request is started next: if only by a store to be_bound.start_word, it is listed. */
-static inline void rt_active_note(struct mpix_sched_request *req, _Atomic uint64_t *start_word)
+/* Ends an epoch, or sets up the first one: the request is idle, and is listed if it is started next only by a store to start_word. */
+static inline void rt_active_end(struct mpix_sched_request *req, _Atomic uint64_t *start_word)
 {
-	if (!start_word && !req->listed)
-		return;
 	if (__builtin_expect(req->listed != (start_word != NULL), 0))
 		rt_active_list(req, start_word != NULL);
-	atomic_store_explicit(&req->start_word, req->listed ? start_word : NULL, memory_order_relaxed);
+	if (req->listed)
+		atomic_store_explicit(&req->start_word, start_word, memory_order_relaxed);
+	rt_turn_set(req->turn, req->listed ? RT_BRIEF : RT_IDLE);
 }
 
 #endif

@@ -29,24 +29,14 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 	return MPIX_SCHED_SUCCESS;
 }
 
-static inline enum rt_state state_of(const struct mpix_sched_request *req)
-{
-	return rt_turn_state(req->turn);
-}
-
-static inline void set_state(struct mpix_sched_request *req, enum rt_state state)
-{
-	atomic_store_explicit(&req->turn->state, state, memory_order_release);
-}
-
 static bool is_active(MPIX_Sched_request req)
 {
-	return req && state_of(req) >= RT_ACTIVE;
+	return req && rt_state(req) >= RT_ACTIVE;
 }
 
 static bool is_done(MPIX_Sched_request req)
 {
-	return state_of(req) == RT_DONE;
+	return rt_state(req) == RT_DONE;
 }
 
 /* True if a communication core makes progress on the request. Then the rank's own threads carry out only the ops that
@@ -86,7 +76,7 @@ static bool drive_part(struct mpix_sched_request *req, struct rt_wait *w, unsign
 {
 	uint64_t moved;
 
-	if (state_of(req) != RT_ACTIVE)
+	if (rt_state(req) != RT_ACTIVE)
 		return true;
 	if (has_comm_core(req) && !(atomic_load_explicit(&req->turn->pending, memory_order_relaxed) & BE_APP))
 		return true;
@@ -116,7 +106,7 @@ static void drive_context(struct mpix_sched_ctx *ctx, const struct mpix_sched_re
 	for (size_t i = 0; i < ctx->requests.n; i++) {
 		struct mpix_sched_request *req = ctx->requests.at[i];
 
-		if (req == mine || state_of(req) != RT_ACTIVE)
+		if (req == mine || rt_state(req) != RT_ACTIVE)
 			continue;
 		partly |= !drive_part(req, w, calls);
 		if (is_done(req))
@@ -222,7 +212,7 @@ static inline __attribute__((always_inline)) void start_request(struct mpix_sche
 	if (helped)
 		rt_comm_count(req, 1);
 	rc = req->bound->start(req->bound, ++req->epoch, helped ? own_part(req) : BE_ALL);
-	set_state(req, RT_ACTIVE);
+	rt_turn_set(req->turn, RT_ACTIVE);
 	if (__builtin_expect(rc, 0))
 		rt_finish_request(req, rc);
 	rt_give(req);
@@ -240,7 +230,7 @@ static __attribute__((noinline)) void start_helped(struct mpix_sched_request *re
 /* Starts a request that is not listed, or returns the error if it is not idle. */
 static __attribute__((noinline)) int start_counted(struct mpix_sched_request *req)
 {
-	if (state_of(req) != RT_IDLE)
+	if (rt_state(req) != RT_IDLE)
 		return -not_idle(req);
 	if (__builtin_expect(req->helped, 0))
 		start_helped(req);
@@ -250,40 +240,51 @@ static __attribute__((noinline)) int start_counted(struct mpix_sched_request *re
 }
 
 /* True if a thread of this node may sleep. Called right after a store for which it may wait, as be_ring_if. */
-static inline bool anyone_sleeps(const struct mpix_sched_request *req)
+static inline bool anyone_sleeps(const _Atomic uint32_t *sleepers)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	return __builtin_expect(atomic_load_explicit(req->sleepers, memory_order_relaxed) != 0, 0);
+	return __builtin_expect(atomic_load_explicit(sleepers, memory_order_relaxed) != 0, 0);
 }
 
-static __attribute__((noinline, cold)) void wake_peers(struct mpix_sched_request *req)
+/* Once start_word is NULL, the request is active. Nobody need hold it: who finds it active finds all that has been prepared. */
+static inline void set_active(struct mpix_sched_request *req)
+{
+	atomic_store_explicit(&req->start_word, NULL, memory_order_release);
+}
+
+/* Wakes threads of this rank, which do not know of the request yet. */
+static __attribute__((noinline, cold)) int start_ringing(struct mpix_sched_request *req)
+{
+	ring_own(req);
+	return MPIX_SCHED_SUCCESS;
+}
+
+/* Goes on with a start by start_word where a thread sleeps: wakes the peers that wait for it. */
+static __attribute__((noinline, cold)) int start_waking(struct mpix_sched_request *req)
 {
 	req->bound->start(req->bound, req->epoch, BE_ALL);
+	set_active(req);
+	return start_ringing(req);
 }
 
-/* Starts an idle request that is listed. Nobody need hold it: who finds it active finds all that has been prepared for the epoch. */
-static inline void start_listed(struct mpix_sched_request *req, _Atomic uint64_t *start_word)
-{
-	atomic_store_explicit(&req->start_word, NULL, memory_order_relaxed);
-	atomic_store_explicit(start_word, ++req->epoch, memory_order_release);
-	if (anyone_sleeps(req))
-		wake_peers(req);
-	set_state(req, RT_ACTIVE);
-	if (anyone_sleeps(req))
-		ring_own(req); /* a sleeping thread does not know of the request yet */
-}
-
-__attribute__((aligned(64))) /* as few lines as its code needs */
+__attribute__((aligned(64))) /* in one line of code, for requests that are listed */
 int MPIX_Sched_start(MPIX_Sched_request req)
 {
 	_Atomic uint64_t *start_word;
+	const _Atomic uint32_t *sleepers;
 
 	if (!req)
 		return MPIX_SCHED_ERR_ARG;
 	start_word = atomic_load_explicit(&req->start_word, memory_order_relaxed);
 	if (!start_word)
 		return start_counted(req);
-	start_listed(req, start_word);
+	sleepers = req->sleepers;
+	atomic_store_explicit(start_word, ++req->epoch, memory_order_release);
+	if (anyone_sleeps(sleepers))
+		return start_waking(req);
+	set_active(req);
+	if (anyone_sleeps(sleepers))
+		return start_ringing(req);
 	return MPIX_SCHED_SUCCESS;
 }
 
@@ -295,7 +296,7 @@ int MPIX_Sched_rebind(MPIX_Sched_request req, void *const *buffers, size_t n)
 		return MPIX_SCHED_ERR_ARG;
 	if (n && !buffers)
 		return -rt_error(req->ctx, -ERR_ARG, "buffers is NULL");
-	if (state_of(req) != RT_IDLE)
+	if (rt_state(req) != RT_IDLE)
 		return -not_idle(req);
 	hold_request(req);
 	err = rt_rebind(req, buffers, n);
@@ -328,7 +329,7 @@ static void check_request(struct mpix_sched_request *req)
 	if (req->helped && req->checked == req->epoch)
 		rt_advance(req, BE_ALL);
 	req->checked = req->epoch;
-	if (state_of(req) == RT_ACTIVE) {
+	if (rt_state(req) == RT_ACTIVE) {
 		err = group_check(g);
 		for (uint32_t r = 0; r < g->size && !err; r++)
 			if (rt_group_left(g, r) && req->be->waits_for(req->bound, r)) {
@@ -356,10 +357,11 @@ static inline int finish_epoch(struct mpix_sched_request *req)
 
 	if (__builtin_expect(req->makes_pages, 0))
 		rt_huge_go_on(req);
-	set_state(req, err ? RT_FAILED : RT_IDLE);
 	if (req->counted)
 		rt_active_count(req, -1u);
-	rt_active_note(req, err ? NULL : req->bound->start_word);
+	rt_active_end(req, err ? NULL : req->bound->start_word);
+	if (__builtin_expect(err, 0))
+		rt_turn_set(req->turn, RT_FAILED);
 	rt_give(req);
 	return -err;
 }

@@ -296,7 +296,7 @@ int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n)
 		req->spare = old;
 		rt_huge_bind(req);
 	}
-	rt_active_note(req, req->bound->start_word);
+	rt_active_end(req, req->bound->start_word);
 	count_memory(req);
 	return err;
 }

@@ -104,7 +104,7 @@ static inline void rt_finish_request(struct mpix_sched_request *req, int err)
  * the turn. */
 static inline void rt_advance(struct mpix_sched_request *req, unsigned who)
 {
-	int rc = rt_turn_state(req->turn) == RT_ACTIVE ? req->be->progress(req->bound, who, 0) : 0;
+	int rc = rt_state(req) == RT_ACTIVE ? req->be->progress(req->bound, who, 0) : 0;
 
 	if (rc)
 		rt_finish_request(req, rc);

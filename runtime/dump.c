@@ -175,7 +175,7 @@ static void dump_request(struct out *o, struct mpix_sched_request *req)
 	uint8_t *state;
 	struct line l = { 0 };
 
-	if (atomic_load(&req->turn->state) == RT_DONE) {
+	if (rt_state(req) == RT_DONE) {
 		one_line(o, req,
 			 atomic_load(&req->turn->err) ? "has failed, but was not tested or waited for" :
 						     "is complete, but was not tested or waited for");
@@ -209,7 +209,7 @@ static void dump_request(struct out *o, struct mpix_sched_request *req)
 
 static bool is_active(const struct mpix_sched_request *req)
 {
-	return atomic_load(&req->turn->state) >= RT_ACTIVE;
+	return rt_state(req) >= RT_ACTIVE;
 }
 
 #define MOST_NS 1000000000u /* longest wait for another thread, which may be in a user's operation */

@@ -15,7 +15,13 @@
 struct rt_driver;
 struct rt_member;
 
-enum rt_state { RT_IDLE, RT_FAILED /* failed for good */, RT_ACTIVE, RT_DONE /* complete, but not yet tested or waited for */ };
+enum rt_state {
+	RT_IDLE,
+	RT_BRIEF, /* listed (active.h): idle while `start_word` is set, else active. rt_state never returns this */
+	RT_FAILED, /* failed for good */
+	RT_ACTIVE,
+	RT_DONE /* complete, but not yet tested or waited for */
+};
 
 /* A built-in reduction: the function, and the layout of the elements that it reduces. */
 struct rt_reduce {
@@ -113,12 +119,26 @@ static inline enum rt_state rt_turn_state(const struct be_turn *t)
 	return atomic_load_explicit(&t->state, memory_order_acquire);
 }
 
+static inline void rt_turn_set(struct be_turn *t, enum rt_state state)
+{
+	atomic_store_explicit(&t->state, state, memory_order_release);
+}
+
+static inline enum rt_state rt_state(const struct mpix_sched_request *req)
+{
+	const enum rt_state state = rt_turn_state(req->turn);
+
+	if (__builtin_expect(state != RT_BRIEF, 1))
+		return state;
+	return atomic_load_explicit(&req->start_word, memory_order_acquire) ? RT_IDLE : RT_ACTIVE;
+}
+
 /* Ends an epoch with result err, an error if it is negative. The caller holds the turn. */
 static inline void rt_turn_finish(struct be_turn *t, int err)
 {
 	if (err < 0)
 		atomic_store(&t->err, err);
-	atomic_store_explicit(&t->state, RT_DONE, memory_order_release);
+	rt_turn_set(t, RT_DONE);
 }
 
 /* Takes the turn of the caller's own request. If no other thread can take it, plain loads and stores suffice: an atomic
