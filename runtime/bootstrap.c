@@ -441,7 +441,7 @@ static void number_group(struct be_group *g, unsigned spins, bool yields)
 	pthread_mutex_lock(&ctx->lock);
 	g->id = ++ctx->ngroups;
 	if (!spins)
-		ctx->crowded = true;
+		ctx->crowded = ctx->heap->crowded = true;
 	g->spins = ctx->crowded ? 0 : spins;
 	if (g->id == 1 && ctx->crowded && (!yields || ctx->policy > RT_YIELD))
 		rt_heap_door(ctx->heap)->asks = true;

@@ -64,11 +64,11 @@ char *rt_heap_map(int fd, size_t size)
 	return base;
 }
 
-void rt_heap_fill(char *at, size_t len)
+void rt_heap_fill(const struct rt_heap *h, char *at, size_t len)
 {
 	const uintptr_t first = align_up((uintptr_t)at, RT_HEAP_STEP), end = ((uintptr_t)at + len) / RT_HEAP_STEP * RT_HEAP_STEP;
 
-	if (first >= end)
+	if (first >= end || atomic_load_explicit(&h->crowded, memory_order_relaxed))
 		return;
 	/* The kernel makes a huge page where one of its pages is present. */
 	for (uintptr_t p = first; p < end; p += RT_HEAP_STEP)
@@ -226,7 +226,7 @@ static void *take_block(struct rt_heap *h, size_t len, bool clear, uint64_t *off
 		(void)VEC_PUSH(&h->blocks, (struct rt_block){ .off = end, .len = gap });
 	(void)VEC_PUSH(&h->blocks, (struct rt_block){ .off = end + gap, .len = len, .used = true });
 	if (clear && len >= RT_HEAP_STEP && len <= FILLED)
-		rt_heap_fill(h->base + size, h->size - size);
+		rt_heap_fill(h, h->base + size, h->size - size);
 	*off = end + gap;
 	return h->base + end + gap;
 }

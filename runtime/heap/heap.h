@@ -37,6 +37,7 @@ struct rt_heap {
 	pthread_mutex_t lock;
 	VEC(struct rt_block) blocks; /* blocks by ascending offset, without gaps */
 	size_t full; /* the first so many blocks are in use */
+	_Atomic bool crowded; /* the owner is in a group whose ranks outnumber cores: nothing is filled */
 };
 
 /* Like ftruncate, but fails with EFBIG where RLIMIT_FSIZE forbids the size, instead of raising SIGXFSZ. */
@@ -51,9 +52,9 @@ void rt_heap_unref(struct rt_heap *h);
 /* Maps the first `size` bytes of a heap's file, of which the first pages are present then, so that binds need not wait for them one by
  * one. Returns NULL on failure. */
 char *rt_heap_map(int fd, size_t size);
-/* Makes the huge pages present that are wholly in a mapped range of a heap, if the system has some. Where it does not, as before
+/* Makes the huge pages present that are wholly in a mapped range of the heap, if the system has some. Where it does not, as before
  * Linux 6.1, the range is present page by page once it is accessed. The bytes stay as they are. */
-void rt_heap_fill(char *at, size_t len);
+void rt_heap_fill(const struct rt_heap *h, char *at, size_t len);
 /* Returns how many bytes the file of a heap has at least if a block ends at `end`. A peer that maps the block maps them all. */
 uint64_t rt_heap_reach(uint64_t end);
 /* Allocates zeroed memory, aligned to 64 bytes, and stores its offset in *off. A block of 2 MiB to 1 GiB is filled (rt_heap_fill), unless

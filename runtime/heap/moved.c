@@ -353,7 +353,7 @@ static bool move_pages(struct rt_moved *m, const struct zone *z, uintptr_t at, s
 	sigset_t none, old;
 	bool ok;
 
-	rt_heap_fill(place, len);
+	rt_heap_fill(m->heap, place, len);
 	ok = faults >= 0 && !madvise((void *)at, len, MADV_POPULATE_READ) && !madvise(place, len, MADV_POPULATE_WRITE);
 	sigfillset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, &old);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * huge: long blocks of the shared heap are in huge pages, for the rank that allocates them and for one that reads them, and so is
- * memory that is moved there, at both of its addresses, and in the end what stays where it is. Prints a line for each case. */
+ * memory that is moved there, at both of its addresses, and in the end what stays where it is; none where ranks outnumber cores. Prints a line for each case. */
 #include "tests/rt/team.h"
 #include "util/clock.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,6 +157,31 @@ static int kept(struct member *m)
 	return epochs_until(m, in, out, false);
 }
 
+/* Ranks that share a core: no memory is made huge, wherever it is. */
+static int crowded(struct member *m)
+{
+	int *in;
+
+	CALL(MPIX_Sched_alloc(m->ctx, LONG, (void **)&in));
+	memset(in, 1, LONG);
+	NEED(!huge(NULL));
+	CALL(MPIX_Sched_dealloc(m->ctx, in));
+	return kept(m);
+}
+
+/* Restricts this process, and those that it starts, to one of the CPUs in `all`. */
+static bool on_one_cpu(const cpu_set_t *all)
+{
+	cpu_set_t one;
+	int cpu = 0;
+
+	while (!CPU_ISSET(cpu, all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	return !sched_setaffinity(0, sizeof one, &one);
+}
+
 /* True if the kernel makes a huge page of memory that is there in small ones, of a file in memory or of none. */
 static bool has_huge(bool shared)
 {
@@ -188,19 +214,27 @@ int main(int argc, char **argv)
 		      { "sparse", "0", "0", true, sparse },
 		      { "moved", "1", "0", true, moved },
 		      { "program", "0", "1", false, program },
-		      { "kept", "0", "0", false, kept } };
+		      { "kept", "0", "0", false, kept },
+		      { "crowded", "0", "1", true, crowded } };
+	cpu_set_t cpus;
 	const char *why[] = { has_huge(false) ? NULL : "the kernel makes no huge pages later, or all memory is in some from the beginning",
 			      has_huge(true) ? NULL : "the kernel makes no huge pages of shared memory" };
 	int bad = 0;
 
+	if (sched_getaffinity(0, sizeof cpus, &cpus))
+		return 1;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const char *not = why[cases[i].shared], *skips = not ? not : argc > 1 && *cases[i].move == '1' ? argv[1] : NULL;
 		bool ok = true;
 
+		if (cases[i].fn == crowded)
+			ok = on_one_cpu(&cpus);
+		else if (!skips && cases[i].shared && CPU_COUNT(&cpus) < 2)
+			skips = "there is one core, and so there are no huge pages";
 		setenv("GOAL_MOVE", cases[i].move, 1);
 		setenv("GOAL_HUGE", cases[i].huge, 1);
 		if (!skips)
-			ok = team_run(cases[i].shared ? 2 : 1, false, cases[i].fn, NULL) == 0;
+			ok = ok && team_run(cases[i].shared ? 2 : 1, false, cases[i].fn, NULL) == 0;
 		printf("%s huge.%s %s\n", skips ? "skip" : ok ? "ok" : "FAIL", cases[i].name, skips ? skips : "");
 		fflush(stdout);
 		bad |= !ok;
