@@ -37,7 +37,6 @@ void rt_active_list(struct mpix_sched_request *req, bool listed)
 			i++;
 		a->listed[i] = a->listed[--a->nlisted];
 		req->listed = false;
-		rt_turn_set(req->turn, RT_IDLE); /* so that it does not look active */
 		atomic_store_explicit(&req->start_word, NULL, memory_order_relaxed);
 	} else if (a->nlisted < RT_LISTED) {
 		a->listed[a->nlisted++] = req;

@@ -37,14 +37,16 @@ static inline uint32_t rt_active_number(struct mpix_sched_ctx *ctx)
 	       (atomic_load_explicit(&ctx->active.nlisted, memory_order_relaxed) ? rt_active_listed(ctx, NULL) : 0);
 }
 
-/* Lists a request that is not active, or takes it off the list. */
+/* Lists a request that is not active, or takes it off the list. Touches nothing that is shared with other processes. */
 void rt_active_list(struct mpix_sched_request *req, bool listed);
 
 /* Ends an epoch, or sets up the first one: the request is idle, and is listed if it is started next only by a store to start_word. */
 static inline void rt_active_end(struct mpix_sched_request *req, _Atomic uint64_t *start_word)
 {
-	if (__builtin_expect(req->listed != (start_word != NULL), 0))
+	if (__builtin_expect(req->listed != (start_word != NULL), 0)) {
+		rt_turn_set(req->turn, RT_IDLE); /* without a start_word it would look active */
 		rt_active_list(req, start_word != NULL);
+	}
 	if (req->listed)
 		atomic_store_explicit(&req->start_word, start_word, memory_order_relaxed);
 	rt_turn_set(req->turn, req->listed ? RT_BRIEF : RT_IDLE);
