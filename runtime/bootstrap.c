@@ -437,14 +437,15 @@ static void leave_bootstrap(struct rt_bootstrap *m)
 static void number_group(struct be_group *g, unsigned spins, bool yields)
 {
 	struct mpix_sched_ctx *ctx = g->ctx;
+	struct rt_heap *heap = ctx->heap;
 
 	pthread_mutex_lock(&ctx->lock);
 	g->id = ++ctx->ngroups;
 	if (!spins)
-		ctx->crowded = ctx->heap->crowded = true;
-	g->spins = ctx->crowded ? 0 : spins;
-	if (g->id == 1 && ctx->crowded && (!yields || ctx->policy > RT_YIELD))
-		rt_heap_door(ctx->heap)->asks = true;
+		heap->crowded = true;
+	g->spins = heap->crowded ? 0 : spins;
+	if (g->id == 1 && heap->crowded && (!yields || ctx->policy > RT_YIELD))
+		rt_heap_door(heap)->asks = true;
 	pthread_mutex_unlock(&ctx->lock);
 }
 

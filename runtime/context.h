@@ -37,7 +37,7 @@ struct rt_active {
 struct mpix_sched_ctx {
 	_Atomic uint32_t refs;
 	pid_t pid; /* process that created the context */
-	pthread_mutex_t lock; /* protects requests, zombies and crowded, and the making of be_state if `automatic` */
+	pthread_mutex_t lock; /* protects requests, zombies and heap->crowded, and the making of be_state if `automatic` */
 	pthread_mutex_t detail_lock; /* protects `detail`; taken after all other locks */
 	pthread_mutex_t select_lock; /* protects `selected`; taken before all other locks */
 	struct rt_selected *selected; /* selection tables and compiled schedules; NULL until first used */
@@ -63,7 +63,6 @@ struct mpix_sched_ctx {
 	} energy;
 	_Atomic bool chooses; /* true if energy.fn is not NULL */
 	_Atomic uint32_t ngroups; /* groups created from this context, without subgroups */
-	_Atomic bool crowded; /* ranks outnumber cores in a group created from this context; changed under `lock` */
 	struct stays stays; /* of threads that wait */
 	struct rt_sleepers sleepers;
 	_Atomic bool paused; /* true if communication cores make no progress on its requests */

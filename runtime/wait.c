@@ -74,7 +74,7 @@ void rt_wait_begin_until(struct rt_wait *w, struct mpix_sched_ctx *ctx)
 {
 	*w = (struct rt_wait){ .ctx = ctx,
 			       .policy = (uint8_t)ctx->policy,
-			       .until = ctx->crowded ? 0 : RT_CHECK_SPINS,
+			       .until = ctx->heap->crowded ? 0 : RT_CHECK_SPINS,
 			       .next_check = RT_CHECK_SPINS,
 			       .awake = true };
 	w->pause = w->until;
@@ -156,7 +156,7 @@ static void arm_wait(struct rt_wait *w)
 
 static bool is_crowded(const struct rt_wait *w)
 {
-	return w->req ? w->req->crowded : w->ctx->crowded;
+	return w->req ? w->req->crowded : w->ctx->heap->crowded;
 }
 
 /* True if another rank was on this CPU last. */

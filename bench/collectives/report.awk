@@ -124,7 +124,8 @@ function barred(x, bar) { return (x != "-" && x > bar ? "*" : "") time_of(x) }
 # takes where the data have filled the caches: a call of the library that does nothing, and a start by hand, which stores a number in one
 # line of its own and in one that the ranks share.
 function print_starts(n,    i, k, key, s) {
-	print_head(n, "start, init after the first, and the first init; us; * is above the bar; call: of a function that does nothing", 26, "     call  by hand")
+	print_head(n, "start, init after the first, and the first init; us; * is above the bar; call: of a function that does nothing", 26,
+		"     call  by hand")
 	for (i = 1; i <= ncells[n]; i++) {
 		key = cells[n, i]
 		print_cell(key)

@@ -37,7 +37,7 @@ struct rt_heap {
 	pthread_mutex_t lock;
 	VEC(struct rt_block) blocks; /* blocks by ascending offset, without gaps */
 	size_t full; /* the first so many blocks are in use */
-	_Atomic bool crowded; /* the owner is in a group whose ranks outnumber cores: nothing is filled */
+	_Atomic bool crowded; /* ranks outnumber cores in a group of its context: nothing is filled */
 };
 
 /* Like ftruncate, but fails with EFBIG where RLIMIT_FSIZE forbids the size, instead of raising SIGXFSZ. */

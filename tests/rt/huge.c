@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * huge: long blocks of the shared heap are in huge pages, for the rank that allocates them and for one that reads them, and so is
- * memory that is moved there, at both of its addresses, and in the end what stays where it is; none where ranks outnumber cores. Prints a line for each case. */
+ * memory that is moved there, at both of its addresses, and in the end what stays where it is; nothing is where ranks outnumber
+ * cores. Prints a line for each case. */
 #include "tests/rt/team.h"
 #include "util/clock.h"
 
