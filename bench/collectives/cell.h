@@ -17,12 +17,12 @@ enum what what_named(const char *name);
 
 /* One rank's part of a measured collective: blocks of doubles, which are added up if the collective reduces. */
 struct cell {
-	enum what what;
+	_Alignas(64) enum what what; /* in one line, which is read before a start is measured */
 	size_t count; /* doubles of a block */
 	int rank, size;
 	/* What the rank sends, and what it receives. They are one buffer in a broadcast. */
 	double *in, *out;
-	void *state; /* of the side that carries the collective out */
+	void *state; /* of the side that carries the collective out; begins with what its start takes, such as a handle */
 };
 
 /* Bytes that the buffers of a rank need; a broadcast needs `in` only. At least 8. */

@@ -29,14 +29,14 @@ struct shared {
 };
 
 struct hand {
-	struct rank *r;
 	struct shared *sh;
+	uint64_t epoch;
+	struct rank *r;
 	char *slots;
 	double *in[RANKS_MAX], *out[RANKS_MAX]; /* of each rank, at its own addresses if they are private */
 	const double *source[RANKS_MAX]; /* block of each rank for the one whose data are made */
 	double (*rings)[CHUNKS][CHUNK]; /* by sender and receiver */
 	size_t bytes, stride; /* bytes of the shared memory; of a slot for one receiver */
-	uint64_t epoch;
 	int kind;
 	bool yields, private;
 };

@@ -13,8 +13,8 @@
 enum { SHARED, PRIVATE };
 
 struct bound {
-	MPIX_Sched schedule;
 	MPIX_Sched_request req[2];
+	MPIX_Sched schedule;
 };
 
 static MPIX_Sched_ctx ctx;

@@ -121,8 +121,8 @@ function print_memory(n,    i, k, key, r) {
 # x as a time, and a star if it is above the bar.
 function barred(x, bar) { return (x != "-" && x > bar ? "*" : "") time_of(x) }
 # What start and init cost. The bars are for the library alone: a start of up to 8 ranks, an init of 2. Beside them is what the machine
-# takes where the data have filled the caches: a call of the library that does nothing, and a start by hand, which stores a number in one
-# line of its own and in one that the ranks share.
+# takes where the data have filled the caches: a call of the library that does nothing, and a start by hand, which stores a number in a
+# line that the ranks share.
 function print_starts(n,    i, k, key, s) {
 	print_head(n, "start, init after the first, and the first init; us; * is above the bar; call: of a function that does nothing", 26,
 		"     call  by hand")
