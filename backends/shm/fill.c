@@ -69,14 +69,21 @@ void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64
 	}
 }
 
-/* Bytes of a message, of all epochs, after which there is a trial: at first, and later; and until when it is at first */
+/* Bytes of a message, of all epochs, after which there is a trial: at first, and later; and up to how many bytes and epochs it is at
+ * first */
 #define TRIED_FIRST ((uint64_t)512 << 10)
 #define TRIED_LATER ((uint64_t)4 << 20)
 #define FIRST_ENDS ((uint64_t)2 << 20)
+#define FIRST_EPOCHS 3u
+
+static bool is_early(const struct sm_bound *s, const struct sm_msg *m)
+{
+	return s->epoch <= FIRST_EPOCHS || s->epoch * m->bytes < FIRST_ENDS;
+}
 
 bool sm_tries_peer(const struct sm_bound *s, const struct sm_msg *m)
 {
-	const uint64_t end = s->epoch * m->bytes, each = end < FIRST_ENDS ? TRIED_FIRST : TRIED_LATER;
+	const uint64_t end = s->epoch * m->bytes, each = is_early(s, m) ? TRIED_FIRST : TRIED_LATER;
 
 	return end / each != (end - m->bytes) / each;
 }
@@ -99,7 +106,7 @@ static uint64_t run_at(const struct sm_bound *s, const struct sm_msg *m, uint64_
 void sm_fill_peer(const struct sm_bound *s, struct sm_msg *m, uint64_t at, const char *from, size_t bytes)
 {
 	/* Memory that is new, as in the first epoch, says nothing. The first trials after that have to do. */
-	const bool sure = s->epoch > 1 && s->epoch * m->bytes < FIRST_ENDS;
+	const bool sure = s->epoch > 1 && is_early(s, m);
 	enum sm_fill_way way;
 
 	if (s->sh->past) {

@@ -73,10 +73,26 @@ static void peer(void)
 	CU_ASSERT_EQUAL(tries, 7); /* after 0.5, 1 and 1.5 MiB, then each 4 MiB of 20 MB */
 }
 
+/* However long a message is, there are trials in the second and the third epoch, which are sure. Of later ones two have to agree, and they
+ * seldom do. */
+static void early(void)
+{
+	for (uint64_t bytes = 512 << 10; bytes <= 64 << 20; bytes *= 2) {
+		const struct sm_msg m = { .mode = SM_PULL, .bytes = bytes };
+
+		for (uint64_t e = 2; e <= 3; e++) {
+			const struct sm_bound s = { .epoch = e };
+
+			CU_ASSERT(sm_tries_peer(&s, &m));
+		}
+	}
+}
+
 static const struct unit_test tests[] = {
 	{ "turns", turns },
 	{ "says", says },
 	{ "peer", peer },
+	{ "early", early },
 	{ NULL, NULL },
 };
 
