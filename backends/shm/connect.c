@@ -64,7 +64,7 @@ static struct sm_desc *find_partner(const struct sm_bound *s, const struct sm_de
 #define SLOTS_TURNS_BOTH ((uint64_t)8 << 10)
 /* Limits of what is tried from the heap there: a message one way, its sender's only long one; and one that is its receiver's only one, too */
 #define TRIED_TURNS ((uint64_t)64 << 10)
-#define TRIED_TURNS_ONLY ((uint64_t)128 << 10)
+#define TRIED_TURNS_ONLY ((uint64_t)256 << 10)
 #define SLOTS_ROOM ((size_t)2 << 20) /* limit of the rings of a rank's request */
 
 /* The long messages to this rank. */

@@ -11,7 +11,8 @@
 #include <sys/uio.h>
 
 #define CMA_MAX ((size_t)1 << 30) /* bytes per call, below the kernel's limit */
-#define REDUCED_ALONE 8u /* most chunks that the receiver reduces alone, as SM_COPIED_ALONE */
+/* Most chunks that the receiver reduces alone: it may reduce those of other messages with them. One that is tried is the only one. */
+#define REDUCED_ALONE 8u
 
 /* Bytes that a call of the kernel copies at least, of long messages: the call itself takes as long as some 32 KiB */
 #define CALL_BYTES ((uint64_t)512 << 10)
@@ -231,10 +232,16 @@ static bool sender_helps(const struct sm_bound *s, const struct sm_msg *m)
 	return s->b.layout->contiguous && (m->now->location.heap || near || (m->direct && !m->reduces));
 }
 
+/* Returns the most chunks of a message that the receiver copies or reduces alone. */
+static uint32_t chunks_alone(const struct sm_msg *m)
+{
+	return m->reduces && m->mode == SM_PULL ? REDUCED_ALONE : SM_COPIED_ALONE;
+}
+
 /* Invites the sender to copy, or to reduce, if the message is long enough and the sender can access the receiver's buffers. */
 static void invite_sender(struct sm_bound *s, struct sm_msg *m)
 {
-	m->now->both = m->chunks > (m->reduces ? REDUCED_ALONE : SM_COPIED_ALONE) && sender_helps(s, m);
+	m->now->both = m->chunks > chunks_alone(m) && sender_helps(s, m);
 	if (!m->now->both)
 		return;
 	sm_invite(m->out, &m->now->location, m->now->operand, m->reduces ? s->b.ops[m->op].kind : 0, m->chunks, s->epoch);
