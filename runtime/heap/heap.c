@@ -15,9 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A block of so many bytes begins with a page. If a source and a target differ by a line or a few in their place in the page, some CPUs
- * take a load for one of what was just stored, and a copy takes half as long again. */
-#define PAGES ((size_t)16 << 10)
+/* A block of a page or more begins with one. If a source and a target differ by a line or a few in their place in the page, some CPUs take
+ * a load for one of what was just stored, and a copy takes half as long again. */
 #define PAGE ((size_t)4096)
 #define FILLED ((size_t)1 << 30) /* most bytes of a block that is present at once: of a longer one the program may touch little */
 
@@ -190,7 +189,7 @@ static void merge_next(struct rt_heap *h, size_t i)
 /* Returns the bytes from `off` on that a block of `len` bytes leaves out. */
 static size_t gap_before(uint64_t off, size_t len)
 {
-	return len < PAGES ? 0 : align_up(off, PAGE) - off;
+	return len < PAGE ? 0 : align_up(off, PAGE) - off;
 }
 
 /* clear: true if the block has to be zero, and as much of it as can be in huge pages */

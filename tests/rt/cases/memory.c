@@ -64,12 +64,12 @@ static int reused_heap(struct member *m)
 	return 0;
 }
 
-/* Blocks from 16 KiB on begin with a page, and short ones have the room between them. */
+/* Blocks from 4 KiB on begin with a page, and short ones have the room between them. */
 static int heap_pages(struct member *m)
 {
 	enum { BLOCKS = 12 };
 	char *block[BLOCKS], *between, *again;
-	const size_t size = 16384;
+	const size_t size = 4096;
 
 	for (size_t k = 0; k < BLOCKS; k++) {
 		CALL(MPIX_Sched_alloc(m->ctx, size + 100 * k, (void **)&block[k]));
