@@ -55,6 +55,8 @@ static const struct dispatch_how how[BIN_OP_KINDS] = {
 
 void sm_set_how(struct sm_bound *s)
 {
+	uint32_t nlong = 0;
+
 	for (uint32_t i = 0; i < s->b.nops; i++) {
 		const struct bin_op *o = &s->b.ops[i];
 		struct dispatch_do *todo = &s->dispatcher.todo[i];
@@ -67,7 +69,9 @@ void sm_set_how(struct sm_bound *s)
 			todo->how = sm_how_long_copy(s, i);
 		else if (sm_is_long(s, i))
 			todo->how = (struct dispatch_how){ sm_leave_op, todo->how.issue };
+		nlong += sm_is_long(s, i);
 	}
+	s->lone = nlong == 1;
 }
 
 /* True if a recv-reduce can read the source of a copy instead of its target. */

@@ -11,8 +11,10 @@
 #include <sys/uio.h>
 
 #define CMA_MAX ((size_t)1 << 30) /* bytes per call, below the kernel's limit */
-/* Most chunks that the receiver reduces alone: it may reduce those of other messages with them. One that is tried is the only one. */
+/* Most chunks that the receiver reduces alone, as it may reduce those of other messages with them; and that it copies alone if it has
+ * nothing else to do */
 #define REDUCED_ALONE 8u
+#define LONE 8u
 
 /* Bytes that a call of the kernel copies at least, of long messages: the call itself takes as long as some 32 KiB */
 #define CALL_BYTES ((uint64_t)512 << 10)
@@ -233,15 +235,17 @@ static bool sender_helps(const struct sm_bound *s, const struct sm_msg *m)
 }
 
 /* Returns the most chunks of a message that the receiver copies or reduces alone. */
-static uint32_t chunks_alone(const struct sm_msg *m)
+static uint32_t chunks_alone(const struct sm_bound *s, const struct sm_msg *m)
 {
-	return m->reduces && m->mode == SM_PULL ? REDUCED_ALONE : SM_COPIED_ALONE;
+	if (m->reduces) /* one that is tried is its only one */
+		return m->mode == SM_PULL ? REDUCED_ALONE : SM_COPIED_ALONE;
+	return s->lone ? LONE : SM_COPIED_ALONE;
 }
 
 /* Invites the sender to copy, or to reduce, if the message is long enough and the sender can access the receiver's buffers. */
 static void invite_sender(struct sm_bound *s, struct sm_msg *m)
 {
-	m->now->both = m->chunks > chunks_alone(m) && sender_helps(s, m);
+	m->now->both = m->chunks > chunks_alone(s, m) && sender_helps(s, m);
 	if (!m->now->both)
 		return;
 	sm_invite(m->out, &m->now->location, m->now->operand, m->reduces ? s->b.ops[m->op].kind : 0, m->chunks, s->epoch);

@@ -137,6 +137,7 @@ struct sm_bound {
 	bool tells; /* true if a start may store other things than `started` that peers wait for */
 	bool brief; /* true if the starts to come have only to say that they have begun */
 	bool again; /* true if the start of the last epoch would have let messages stand */
+	bool lone; /* true if one op of this rank is long, and no other */
 	uint32_t nstanding;
 	be_start_fn *begin; /* starts the next epoch (start.c) */
 	struct be_bells *standing; /* bells of the peers of messages that stand */
