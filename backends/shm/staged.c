@@ -14,6 +14,13 @@ static uint32_t end_of_poll(const struct sm_bound *s, const struct sm_msg *m)
 	return s->fills == s->epoch && m->two_way && s->sh->past && m->chunks - m->now->moved > BURST ? m->now->moved + BURST : m->chunks;
 }
 
+/* True if there is a free slot for chunk number n of all epochs. */
+static bool has_room(const struct sm_msg *m, uint64_t n)
+{
+	m->now->room = atomic_load_explicit(&m->out->consumed, memory_order_acquire) + m->slots;
+	return n < m->now->room;
+}
+
 int sm_send_staged(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
@@ -25,7 +32,7 @@ int sm_send_staged(struct dispatcher *e, void *what)
 	while (m->now->moved < end) {
 		uint64_t n = m->now->staged + m->now->moved; /* chunks before this one, in all epochs */
 
-		if (n >= atomic_load_explicit(&m->out->consumed, memory_order_acquire) + m->slots)
+		if (n >= m->now->room && !has_room(m, n))
 			return 0;
 		sm_fill_slot(s, m, n, (uint64_t)m->now->moved * m->chunk, sm_chunk_bytes(m, m->now->moved));
 		m->now->moved++;
@@ -38,6 +45,9 @@ int sm_send_staged(struct dispatcher *e, void *what)
 		return 0;
 	}
 	m->now->staged += m->chunks;
+	/* the credit of the next epoch, which nobody waits for here */
+	if (*m->known < s->epoch)
+		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
 	return 1;
 }
 
