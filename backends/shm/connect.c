@@ -169,9 +169,9 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
 #define RING_BYTES ((size_t)1 << 20)
 
 /* Returns the number of slots of a ring, if a message to this rank gets one. Where ranks take turns on a core, the bytes are to stay in the
- * caches until it is the receiver's turn: there a ring has what the sender, an epoch ahead at most, can fill. So has that of a message which
- * is shorter than SM_CHUNK_MIN, for the cache next to the core: two ranks near each other take 0.6 to 0.85 of the time that they take with
- * 16 slots, but 1.2 to 1.35 of it far from each other. nlong: number of long messages to this rank, which share the room */
+ * caches until it is the receiver's turn: there a ring has what the sender, an epoch ahead at most, can fill. So has that of a message
+ * shorter than SM_CHUNK_MIN, which then stays in the cache next to the core. nlong: number of long messages to this rank, which share the
+ * room */
 static uint32_t slots_of(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong)
 {
 	const bool crowded = group_crowded(s->b.group), stays = crowded && bin_reduces(s->b.ops[recv->op].kind);

@@ -14,7 +14,7 @@
 /* Most chunks that the receiver reduces alone, as it may reduce those of other messages with them; and that it copies alone if it has
  * nothing else to do */
 #define REDUCED_ALONE 8u
-#define LONE 8u
+#define COPIED_LONE 8u
 
 /* Bytes that a call of the kernel copies at least, of long messages: the call itself takes as long as some 32 KiB */
 #define CALL_BYTES ((uint64_t)512 << 10)
@@ -239,7 +239,7 @@ static uint32_t chunks_alone(const struct sm_bound *s, const struct sm_msg *m)
 {
 	if (m->reduces) /* one that is tried is its only one */
 		return m->mode == SM_PULL ? REDUCED_ALONE : SM_COPIED_ALONE;
-	return s->lone ? LONE : SM_COPIED_ALONE;
+	return s->lone ? COPIED_LONE : SM_COPIED_ALONE;
 }
 
 /* Invites the sender to copy, or to reduce, if the message is long enough and the sender can access the receiver's buffers. */

@@ -14,11 +14,20 @@ static uint32_t end_of_poll(const struct sm_bound *s, const struct sm_msg *m)
 	return s->fills == s->epoch && m->two_way && s->sh->past && m->chunks - m->now->moved > BURST ? m->now->moved + BURST : m->chunks;
 }
 
-/* True if there is a free slot for chunk number n of all epochs. */
+/* True if the receiver has made room for the chunks of all epochs before chunk number n. */
 static bool has_room(const struct sm_msg *m, uint64_t n)
 {
-	m->now->room = atomic_load_explicit(&m->out->consumed, memory_order_acquire) + m->slots;
-	return n < m->now->room;
+	if (m->now->room < n)
+		m->now->room = atomic_load_explicit(&m->out->consumed, memory_order_acquire) + m->slots;
+	return n <= m->now->room;
+}
+
+/* Looks up what the next epoch has to know of the receiver, when nobody waits for it. */
+static void see_receiver(const struct sm_bound *s, const struct sm_msg *m)
+{
+	if (*m->known < s->epoch)
+		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
+	(void)has_room(m, m->now->staged + m->chunks);
 }
 
 int sm_send_staged(struct dispatcher *e, void *what)
@@ -32,7 +41,7 @@ int sm_send_staged(struct dispatcher *e, void *what)
 	while (m->now->moved < end) {
 		uint64_t n = m->now->staged + m->now->moved; /* chunks before this one, in all epochs */
 
-		if (n >= m->now->room && !has_room(m, n))
+		if (!has_room(m, n + 1))
 			return 0;
 		sm_fill_slot(s, m, n, (uint64_t)m->now->moved * m->chunk, sm_chunk_bytes(m, m->now->moved));
 		m->now->moved++;
@@ -45,9 +54,7 @@ int sm_send_staged(struct dispatcher *e, void *what)
 		return 0;
 	}
 	m->now->staged += m->chunks;
-	/* the credit of the next epoch, which nobody waits for here */
-	if (*m->known < s->epoch)
-		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
+	see_receiver(s, m);
 	return 1;
 }
 
