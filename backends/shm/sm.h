@@ -253,7 +253,7 @@ void sm_begin_ahead(struct sm_bound *s);
 void sm_prepare(struct sm_bound *s);
 /* Decides which threads may run each op. Called when modes of messages and addresses of buffers are known. */
 void sm_classify(struct sm_bound *s);
-/* Sets the functions of each op and their argument, except for messages: sm_connect sets theirs. */
+/* Sets the functions of each op and their argument, except for messages (sm_connect); and s->lone. */
 void sm_set_how(struct sm_bound *s);
 
 /* ---- fragments.c: large copies in fragments ---- */
