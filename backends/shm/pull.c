@@ -12,9 +12,8 @@
 
 #define CMA_MAX ((size_t)1 << 30) /* bytes per call, below the kernel's limit */
 /* Most chunks that the receiver reduces alone, as it may reduce those of other messages with them; and that it copies alone if it has
- * nothing else to do */
-#define REDUCED_ALONE 8u
-#define COPIED_LONE 8u
+ * nothing else to do. Otherwise SM_COPIED_ALONE. */
+#define ALONE 8u
 
 /* Bytes that a call of the kernel copies at least, of long messages: the call itself takes as long as some 32 KiB */
 #define CALL_BYTES ((uint64_t)512 << 10)
@@ -222,30 +221,24 @@ static int fetch_bytes(struct sm_bound *s, struct sm_msg *m, uint64_t skip, size
 	return 0;
 }
 
-/* True if the sender is to store chunks of a message, or reduce them, and can. */
+/* True if the sender is to store chunks of a message, or reduce them, and can: the message is long enough, and the sender can access the
+ * receiver's buffers. */
 static bool sender_helps(const struct sm_bound *s, const struct sm_msg *m)
 {
 	const bool near = m->same && m->direct;
+	const bool alone = m->reduces ? m->mode == SM_PULL : s->lone; /* a reduction that is tried has no others with it */
 
-	if (m->two_way)
+	if (m->two_way || m->chunks <= (alone ? ALONE : SM_COPIED_ALONE))
 		return false;
 	if (m->reduces && (s->b.user || SM_CHUNK % s->b.layout->basic || (m->operand && !m->now->operand.heap && !near)))
 		return false;
 	return s->b.layout->contiguous && (m->now->location.heap || near || (m->direct && !m->reduces));
 }
 
-/* Returns the most chunks of a message that the receiver copies or reduces alone. */
-static uint32_t chunks_alone(const struct sm_bound *s, const struct sm_msg *m)
-{
-	if (m->reduces) /* one that is tried is its only one */
-		return m->mode == SM_PULL ? REDUCED_ALONE : SM_COPIED_ALONE;
-	return s->lone ? COPIED_LONE : SM_COPIED_ALONE;
-}
-
-/* Invites the sender to copy, or to reduce, if the message is long enough and the sender can access the receiver's buffers. */
+/* Invites the sender to copy, or to reduce, if it is to help. */
 static void invite_sender(struct sm_bound *s, struct sm_msg *m)
 {
-	m->now->both = m->chunks > chunks_alone(s, m) && sender_helps(s, m);
+	m->now->both = sender_helps(s, m);
 	if (!m->now->both)
 		return;
 	sm_invite(m->out, &m->now->location, m->now->operand, m->reduces ? s->b.ops[m->op].kind : 0, m->chunks, s->epoch);
@@ -295,8 +288,7 @@ static struct sm_msg *next_operand(struct sm_bound *s, const struct sm_msg *m)
 	struct sm_msg *next = m->next ? &s->msgs[m->next - 1] : NULL;
 	struct sm_location from;
 
-	if (!next || next->mode != SM_PULL || next->whole || (next->chunks > REDUCED_ALONE && sender_helps(s, next)) ||
-	    !sm_is_announced(s, next))
+	if (!next || next->mode != SM_PULL || next->whole || sender_helps(s, next) || !sm_is_announced(s, next))
 		return NULL;
 	from = next->in->from;
 	return sm_find_bytes(s, next, &from) && next->at ? next : NULL;

@@ -14,20 +14,55 @@ static uint32_t end_of_poll(const struct sm_bound *s, const struct sm_msg *m)
 	return s->fills == s->epoch && m->two_way && s->sh->past && m->chunks - m->now->moved > BURST ? m->now->moved + BURST : m->chunks;
 }
 
-/* True if the receiver has made room for the chunks of all epochs before chunk number n. */
-static bool has_room(const struct sm_msg *m, uint64_t n)
+/* Returns the next of the sends that share slots with this one, itself included; after NULL the first, and NULL after the last. */
+static const struct sm_msg *next_sharer(const struct sm_bound *s, const struct sm_msg *m, const struct sm_desc **at)
+{
+	for (*at = *at ? *at : s->head->descs + s->head->ndescs; (*at)-- > s->head->descs && (*at)->send;)
+		if (s->msgs[(*at)->op].cell == m->cell)
+			return &s->msgs[(*at)->op];
+	return NULL;
+}
+
+/* True if the sends that share slots all have credit. */
+static bool all_have_credit(const struct sm_bound *s, const struct sm_msg *m)
+{
+	const struct sm_desc *at = NULL;
+
+	for (const struct sm_msg *x; (x = next_sharer(s, m, &at));)
+		if (!sm_has_credit(s, &s->msgs[x->op]))
+			return false;
+	return true;
+}
+
+/* Returns how many chunks in the ring that sends share all receivers have read. */
+static uint64_t all_consumed(const struct sm_bound *s, const struct sm_msg *m)
+{
+	const struct sm_desc *at = NULL;
+	uint64_t least = UINT64_MAX;
+
+	for (const struct sm_msg *x; (x = next_sharer(s, m, &at));) {
+		const uint64_t n = atomic_load_explicit(&x->out->consumed, memory_order_acquire);
+
+		least = n < least ? n : least;
+	}
+	return least;
+}
+
+/* True if there is room in the ring for the chunks of all epochs before chunk number n. */
+static bool has_room(const struct sm_bound *s, const struct sm_msg *m, uint64_t n)
 {
 	if (m->now->room < n)
-		m->now->room = atomic_load_explicit(&m->out->consumed, memory_order_acquire) + m->slots;
+		m->now->room = m->slots + (m->shares ? all_consumed(s, m) :
+						       atomic_load_explicit(&m->out->consumed, memory_order_acquire));
 	return n <= m->now->room;
 }
 
-/* Looks up what the next epoch has to know of the receiver, when nobody waits for it. */
-static void see_receiver(const struct sm_bound *s, const struct sm_msg *m)
+/* Looks up credit and room for the next epoch, when nobody waits for that. */
+static void renew_credit(const struct sm_bound *s, const struct sm_msg *m)
 {
 	if (*m->known < s->epoch)
 		*m->known = atomic_load_explicit(m->started, memory_order_acquire);
-	(void)has_room(m, m->now->staged + m->chunks);
+	(void)has_room(s, m, m->now->staged + m->chunks);
 }
 
 int sm_send_staged(struct dispatcher *e, void *what)
@@ -41,7 +76,7 @@ int sm_send_staged(struct dispatcher *e, void *what)
 	while (m->now->moved < end) {
 		uint64_t n = m->now->staged + m->now->moved; /* chunks before this one, in all epochs */
 
-		if (!has_room(m, n + 1))
+		if (!has_room(s, m, n + 1))
 			return 0;
 		sm_fill_slot(s, m, n, (uint64_t)m->now->moved * m->chunk, sm_chunk_bytes(m, m->now->moved));
 		m->now->moved++;
@@ -54,7 +89,7 @@ int sm_send_staged(struct dispatcher *e, void *what)
 		return 0;
 	}
 	m->now->staged += m->chunks;
-	see_receiver(s, m);
+	renew_credit(s, m);
 	return 1;
 }
 
@@ -94,54 +129,19 @@ int sm_recv_staged(struct dispatcher *e, void *what)
 	return 1;
 }
 
-/* Returns the next of the sends that share slots with this one, itself included; after NULL the first, and NULL after the last. */
-static const struct sm_msg *next_sharer(const struct sm_bound *s, const struct sm_msg *m, const struct sm_desc **at)
-{
-	for (*at = *at ? *at : s->head->descs + s->head->ndescs; (*at)-- > s->head->descs && (*at)->send;)
-		if (s->msgs[(*at)->op].cell == m->cell)
-			return &s->msgs[(*at)->op];
-	return NULL;
-}
-
-/* True if the sends that share slots all have credit. */
-static bool all_have_credit(const struct sm_bound *s, const struct sm_msg *m)
-{
-	const struct sm_desc *at = NULL;
-
-	for (const struct sm_msg *x; (x = next_sharer(s, m, &at));)
-		if (!sm_has_credit(s, &s->msgs[x->op]))
-			return false;
-	return true;
-}
-
-/* Returns how many chunks in the ring that sends share all receivers have read. */
-static uint64_t all_consumed(const struct sm_bound *s, const struct sm_msg *m)
-{
-	const struct sm_desc *at = NULL;
-	uint64_t least = UINT64_MAX;
-
-	for (const struct sm_msg *x; (x = next_sharer(s, m, &at));) {
-		const uint64_t n = atomic_load_explicit(&x->out->consumed, memory_order_acquire);
-
-		least = n < least ? n : least;
-	}
-	return least;
-}
-
 /* Any of the sends puts chunks into the ring, for all of them. */
 int sm_send_staged_multicast(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = &s->msgs[((const struct sm_msg *)what)->shares - 1];
 	const uint64_t before = (s->epoch - 1) * m->chunks; /* chunks of earlier epochs */
-	uint64_t consumed = 0;
 
 	if (!all_have_credit(s, m))
 		return 0;
 	for (uint64_t n; (n = m->now->staged) < before + m->chunks; m->now->staged++) {
 		const struct sm_desc *at = NULL;
 
-		if (n >= consumed + m->slots && n >= (consumed = all_consumed(s, m)) + m->slots)
+		if (!has_room(s, m, n + 1))
 			return 0;
 		sm_fill_slot(s, m, n, (n - before) * m->chunk, sm_chunk_bytes(m, n - before));
 		/* Makes the chunk visible before its number; pairs with the load in sm_recv_staged. */

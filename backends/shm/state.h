@@ -24,7 +24,7 @@ struct sm_moved {
 	uint32_t copies; /* loan, send: epochs in which it copies before it lends again */
 	uint64_t lends_from; /* loan, send: the epoch from which on it lends again */
 	uint64_t theirs; /* recv, pull: chunks that the sender has copied in earlier epochs */
-	uint64_t room; /* staged, send: chunks of all epochs for which the receiver is known to have made room */
+	uint64_t room; /* staged, send; multicast, first send: chunks of all epochs that the ring is known to have room for */
 	/* staged: chunks of earlier epochs; multicast, first send: chunks in the ring in all epochs; copy in pieces: bytes copied */
 	uint64_t staged;
 	uint64_t since; /* loan, send: time from which it has waited for the receiver, ns */
