@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Fuzzes the compiler with texts and the reader with binaries, for SECONDS_EACH seconds each (default 2), under address and
-# undefined-behaviour sanitizers. Without clang and libFuzzer only the seeds are replayed. Inputs that fail are left in
-# $BUILD/fuzz; once the bug is fixed, add them to fuzz/corpus/*/ as NAME.seed.
+# undefined-behaviour sanitizers. Less than 60 seconds do the same each time, more go where chance leads. Without clang and
+# libFuzzer only the seeds are replayed. Inputs that fail are left in $BUILD/fuzz; once the bug is fixed, add them to
+# fuzz/corpus/*/ as NAME.seed.
 set -u
 . "$(dirname "$0")/../lib.sh"
 SECONDS_EACH=${SECONDS_EACH:-2}
@@ -42,10 +43,11 @@ for t in text bin; do
 		skip "fuzz.$t.campaign there is no clang with libFuzzer"
 		continue
 	fi
-	found=$DIR/$t
-	[ "$SECONDS_EACH" -ge 60 ] || found=$TMP/found-$t # to read all that long runs have found takes longer than this run
+	found=$DIR/$t seed=0
+	# To read all that long runs have found takes longer than a short one.
+	[ "$SECONDS_EACH" -ge 60 ] || found=$TMP/found-$t seed=1
 	mkdir -p "$found"
-	if timeout $((SECONDS_EACH + 60)) "$DIR/fuzz_$t" -max_total_time="$SECONDS_EACH" -timeout=10 \
+	if timeout $((SECONDS_EACH + 60)) "$DIR/fuzz_$t" -seed=$seed -max_total_time="$SECONDS_EACH" -timeout=10 \
 		-rss_limit_mb=2048 -malloc_limit_mb=600 -max_len=8192 -artifact_prefix="$DIR/$t-" \
 		"$found" "tests/fuzz/corpus/$t" >"$TMP/log" 2>&1; then
 		ok "fuzz.$t.campaign $(sed -n 's/^Done \([0-9]* runs\).*/\1/p' "$TMP/log")"

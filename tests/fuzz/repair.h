@@ -57,7 +57,8 @@ static void repair(unsigned char *image, size_t size)
 	if (h->nsections > (size - sizeof *h) / sizeof *s)
 		return;
 	for (uint32_t i = 0; i < h->nsections; i++) {
-		if (s[i].off > size || s[i].len > size - s[i].off || s[i].off % 8)
+		if (s[i].off > size || s[i].len > size - s[i].off || s[i].off % 8 ||
+		    s[i].off < sizeof *h + h->nsections * sizeof *s) /* a checksum in it would alter the table */
 			continue;
 		if (s[i].type == BIN_S_DIR)
 			dir = &s[i];
