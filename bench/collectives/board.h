@@ -54,7 +54,8 @@ struct board_line {
 struct board_group {
 	/* The driver writes these before it starts the group. */
 	int size;
-	bool yields; /* ranks share cores */
+	int cores; /* rank r is on core r mod cores */
+	int sharing; /* most ranks of a core; each of them is the first to begin there in one of so many iterations */
 
 	/* The ranks write these before they join. */
 	char sides[SIDES_MAX][32];
@@ -74,7 +75,7 @@ struct board_group {
 	char why[160]; /* of BOARD_FAILED, written by the rank that was the first to set it */
 
 	/* Barriers of the ranks. */
-	struct board_line arrived[RANKS_MAX], released;
+	struct board_line arrived[RANKS_MAX], released, begun[RANKS_MAX]; /* begun: by core */
 
 	/* Results, in ticks. */
 	uint64_t start[ITERATIONS_MAX], end[RANKS_MAX][ITERATIONS_MAX];

@@ -18,7 +18,8 @@
  *
  * Times are in us, "-" if there is none: the median of all iterations and the 10th and 90th percentile; the median of the calls of
  * start and of init after the first; the first init. The slowest rank counts. An iteration lasts from the common start until the last
- * rank has read what it received. */
+ * rank has read what it received. Where ranks share cores, each is in turn the first of its core to begin (rank.c); the times are then
+ * averages of the medians and percentiles of the iterations in which the same ranks were. */
 #include "bench/bench.h"
 #include "bench/collectives/board.h"
 #include "util/futex.h"
@@ -36,10 +37,10 @@
 #define LIMIT_NS 60000000000u /* for a command, and for the start of a group */
 #define TURNS_MAX 16
 #define FINAL 2 /* turns of the final for each of the heats */
-/* From the release of the ranks from the barrier to the common start: until all have left it, or, where ranks share cores, one of each
- * core, which may take a change of ranks. */
+/* From the release of the ranks from the barrier to the common start: until all have left it, or, where ranks share cores, the first of
+ * each core, for which all others of the core may come before it. */
 #define LEAD_NS 600
-#define LEAD_TURNS_NS 3000
+#define LEAD_CHANGE_NS 3000
 
 struct group {
 	struct board_group *on;
@@ -59,6 +60,7 @@ static struct {
 	struct board *board;
 	struct group groups[GROUPS_MAX];
 	unsigned ngroups;
+	unsigned sharing; /* most ranks of a core */
 	double ticks_per_us;
 	uint64_t clock; /* ticks that it takes to read the clock */
 	bool failed; /* a side that has to work did not */
@@ -151,7 +153,8 @@ static void start_group(struct group *g)
 	char cell[32];
 
 	g->on->size = d.ranks;
-	g->on->yields = (unsigned)d.ranks > bench_cores();
+	g->on->cores = (int)bench_cores();
+	g->on->sharing = (int)d.sharing;
 	snprintf(g->errors, sizeof g->errors, "%s.%d", d.path, (int)(g - d.groups));
 	fflush(stdout);
 	g->pid = fork();
@@ -236,12 +239,13 @@ static bool give(struct entrant *e, enum what what, size_t bytes, enum command c
 	return false;
 }
 
-/* Returns the number of iterations of a turn: fewer of long ones. */
+/* Returns the number of iterations of a turn: fewer of long ones, and a multiple of d.sharing. */
 static unsigned iterations_for(size_t bytes)
 {
-	const unsigned n = (unsigned)((double)d.iterations / (1 + (double)bytes / 400000));
+	unsigned n = (unsigned)((double)d.iterations / (1 + (double)bytes / 400000));
 
-	return n < 3 ? 3 : n > ITERATIONS_MAX ? ITERATIONS_MAX : n;
+	n = n < 3 ? 3 : n > ITERATIONS_MAX - RANKS_MAX ? ITERATIONS_MAX - RANKS_MAX : n;
+	return (n + d.sharing - 1) / d.sharing * d.sharing;
 }
 
 /* Returns the largest duration that any rank has in column i of a table, which has `width` columns, in us. */
@@ -300,13 +304,33 @@ static void bind_entrant(struct entrant *e, enum what what, size_t bytes)
 		e->inits[i] = most_us(g->init[0], INITS, i);
 }
 
+/* Returns the statistics of the iterations in which the same ranks were the first of their cores, averaged over these ranks. */
+static struct bench_stats stats_of(const struct entrant *e)
+{
+	static double us[FINAL * TURNS_MAX * ITERATIONS_MAX];
+	struct bench_stats mean = { 0 };
+
+	for (unsigned first = 0; first < d.sharing; first++) {
+		struct bench_stats s;
+		size_t n = 0;
+
+		for (unsigned i = first; i < e->n; i += d.sharing)
+			us[n++] = e->us[i];
+		s = bench_stats(us, n);
+		mean.low += s.low / d.sharing;
+		mean.median += s.median / d.sharing;
+		mean.high += s.high / d.sharing;
+	}
+	return mean;
+}
+
 static void print_entrant(const char *line, struct entrant *e, enum what what, size_t bytes)
 {
 	struct bench_stats s;
 
 	if (!e->n)
 		return;
-	s = bench_stats(e->us, e->n);
+	s = stats_of(e);
 	printf("%s %d %s %zu %s %s %s %.4g %.4g %.4g", line, d.ranks, what_names[what], bytes, e->g->role, e->g->label, name_of(e),
 	       s.median, s.low, s.high);
 	if (e->nstarts)
@@ -374,7 +398,7 @@ static void run(const char *line, struct entrant *const *some, unsigned n, unsig
 
 static double median_of(const struct entrant *e)
 {
-	return e->n ? bench_stats(e->us, e->n).median : HUGE_VAL;
+	return e->n ? stats_of(e).median : HUGE_VAL;
 }
 
 /* Puts those of n sides into `final` that have a role, or if they run heats, the fastest of them. Returns their number. */
@@ -543,7 +567,7 @@ static void calibrate(void)
 
 		d.clock = took < d.clock ? took : d.clock;
 	}
-	d.board->lead = (uint64_t)(d.ticks_per_us * (d.groups[0].on && d.groups[0].on->yields ? LEAD_TURNS_NS : LEAD_NS) / 1e3);
+	d.board->lead = (uint64_t)(d.ticks_per_us * (LEAD_NS + (d.sharing - 1) * LEAD_CHANGE_NS) / 1e3);
 }
 
 static struct entrant *enter(unsigned *n)
@@ -619,6 +643,7 @@ int main(int argc, char **argv)
 	signal(SIGTERM, interrupted);
 	d.board->driver = getpid();
 	read_groups();
+	d.sharing = ((unsigned)d.ranks + bench_cores() - 1) / bench_cores();
 	for (unsigned i = 0; i < d.ngroups; i++)
 		start_group(&d.groups[i]);
 	calibrate();

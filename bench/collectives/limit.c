@@ -396,7 +396,7 @@ static int prepare(struct rank *r, struct cell *c, const struct side *s, bool pr
 	if (!h)
 		return rank_fail(r, "out of memory");
 	*h = (struct hand){ .r = r, .stride = stride, .bytes = before + slots + buffers, .kind = s->kind,
-			    .yields = r->group->yields, .private = private };
+			    .yields = r->group->sharing > 1, .private = private };
 	at = map_shared(r, h->bytes, s->name);
 	if (!at) {
 		free(h);

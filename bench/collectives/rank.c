@@ -19,7 +19,7 @@
 
 static void pause_once(const struct rank *r)
 {
-	if (r->group->yields)
+	if (r->group->sharing > 1)
 		sched_yield();
 	else
 		board_pause();
@@ -50,6 +50,19 @@ static uint64_t meet(struct rank *r, uint64_t lead, void (*progress)(void))
 	g->released.start = board_ticks() + lead;
 	atomic_store_explicit(&g->released.word, epoch, memory_order_release);
 	return g->released.start;
+}
+
+/* Lets one of the ranks of a core begin first. Chance would choose the same ones for many iterations in a row, and how many changes of ranks
+ * a collective takes may depend on who is first. */
+static void line_up(const struct rank *r, unsigned slot)
+{
+	struct board_group *g = r->group;
+	const int core = r->rank % g->cores, first = core + (int)slot % g->sharing * g->cores;
+
+	if (r->rank == (first < r->size ? first : core))
+		atomic_store_explicit(&g->begun[core].word, r->barriers, memory_order_release);
+	else
+		wait_for(r, &g->begun[core], r->barriers, NULL);
 }
 
 void rank_meet(struct rank *r, void (*progress)(void))
@@ -87,6 +100,7 @@ static int iterate(struct rank *r, const struct side *s, struct cell *c, unsigne
 
 	cell_fill(c, k);
 	start = meet(r, r->board->lead, NULL);
+	line_up(r, slot);
 	while (board_ticks() < start)
 		;
 	if (run_once(s, c, starts ? &g->started[r->rank][slot] : NULL))
