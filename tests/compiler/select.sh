@@ -68,7 +68,7 @@ check "select.same$bad" test -z "$bad"
 
 # What is selected runs, for short and long messages, and operations that do not commute.
 bad='' runs=0
-for c in Barrier Bcast Gather Scatter Allgather Alltoall Reduce Allreduce Reduce_scatter_block Scan Exscan; do
+for c in Barrier Bcast Gather Scatter Allgather Allgatherv Alltoall Reduce Allreduce Reduce_scatter_block Reduce_scatter Scan Exscan; do
 	ops=sum
 	case $c in Reduce* | Allreduce | Scan | Exscan) ops='sum user' ;; esac
 	for op in $ops; do

@@ -42,10 +42,13 @@ mutant order_fold allreduce_recursive_doubling:lib/fold 's/reduce got into sum/r
 mutant order_reduce reduce_binomial:lib/reduce_pairs 's/reduce sum with part\(.*\) into sum/reduce part\1 into sum/' 1 'result is wrong' 4 --op user --root 2
 mutant order_linear reduce_linear 's/reduce part\[0 +: count\] into result/reduce result with part[0 +: count] into result/' 1 'result is wrong' 4 \
 	--op user --root 2
+mutant order_blocks reduce_scatter_linear:lib/add_all 's/reduce part into sum/reduce sum with part into sum/' 1 'result is wrong' 3 --op user
 mutant order_scan scan_chain 's/reduce before into sum/reduce sum with before into sum/' 1 'result is wrong' 3 --op user
 mutant sum_left_out scan_chain 's/reduce before into sum/nop/' 1 'result is wrong' 3
 mutant block_alltoall alltoall_pairwise:lib/alltoall 's/send give\[to/send give[from/' 1 'result is wrong' 3 --type byte --count 1
 mutant block_allgather allgather_ring 's/copy mine into all\[r \* count +: count\]/nop/' 1 'result is wrong' 3
+mutant block_allgatherv allgatherv_linear 's/copy mine into all.*/nop/' 1 'result is wrong' 3
+mutant block_reduce_scatter reduce_scatter_linear 's/mine\[own +: n\], sum/mine[0 +: n], sum/' 1 'result is wrong' 3
 mutant block_gather gather_binomial 's/copy mine into all\[.*/nop/' 1 'result is wrong' 5 --root 2
 mutant block_scatter scatter_binomial 's/send all\[0 +: (n - low)/send all[count +: (n - low)/' 1 'result is wrong' 7 --root 2
 mutant torus_fragment bcast_trinaryx3 's/for t = 0 to 2/for t = 0 to 1/' 1 'result is wrong' 8 --root 3

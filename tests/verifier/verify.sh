@@ -264,8 +264,8 @@ if [ "${SWEEP:-}" = all ]; then
 	for file in "$ROOT"/schedules/*.goal; do
 		name=$(basename "$file" .goal)
 		case $name in
-		allgather_ring | allgatherv_ring | allreduce_ring | alltoall_linear | alltoall_pairwise | alltoallv_linear | \
-			alltoallw_linear | bcast_scatter_allgather | *_pairwise | reduce_scatter*_ring | *_slices) seconds=60 ;;
+		allgather_ring | allgatherv_* | allreduce_ring | alltoall_linear | alltoall_pairwise | alltoallv_linear | \
+			alltoallw_linear | bcast_scatter_allgather | *_pairwise | reduce_scatter_linear | reduce_scatter*_ring | *_slices) seconds=60 ;;
 		*) seconds=10 ;;
 		esac
 		large "$name" $seconds 1024 -n 1024 -D count=3
