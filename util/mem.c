@@ -112,6 +112,26 @@ void mem_large_free(void *p, size_t size)
 		munmap(p, large_size(size));
 }
 
+bool mem_is_present(const void *at, size_t len)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t begin = (uintptr_t)at / page * page;
+	uintptr_t end = align_up((uintptr_t)at + len, page);
+	unsigned char present[256];
+
+	/* The last page first: what nobody has used seldom takes a second call. */
+	for (size_t n = 1; end > begin; n = sizeof present) {
+		n = (end - begin) / page < n ? (end - begin) / page : n;
+		end -= n * page;
+		if (mincore((void *)end, n * page, present))
+			return false;
+		for (size_t i = 0; i < n; i++)
+			if (!(present[i] & 1))
+				return false;
+	}
+	return true;
+}
+
 bool mem_may_collapse(void)
 {
 	const int fd = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);

@@ -25,6 +25,8 @@ char *mem_reserve(size_t size);
  * being copied. Returns NULL when out of memory; then `p` is still valid. */
 void *mem_large(void *p, size_t old, size_t size);
 void mem_large_free(void *p, size_t size);
+/* True if none of the pages of a mapped range has to be made: somebody has stored to each. */
+bool mem_is_present(const void *at, size_t len);
 /* True unless the administrator has forbidden large pages. */
 bool mem_may_collapse(void);
 /* Has the kernel make large pages of those in [at, at + len), multiples of MEM_LARGE_PAGE. Returns 0 or an error number of madvise(2);

@@ -8,6 +8,7 @@
 #include "backends/shm/sm.h"
 #include "backends/services.h"
 #include "util/err.h"
+#include "util/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,22 +169,26 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
  * takes 0.6 to 0.8 of the time so, one of 1 MiB 0.5 to 1.0. */
 #define RING_BYTES ((size_t)1 << 20)
 
-/* Returns the number of slots of a ring, if a message to this rank gets one. Where ranks take turns on a core, the bytes are to stay in the
+/* Sets the numbers of slots of a ring, if a message to this rank gets one. Where ranks take turns on a core, the bytes are to stay in the
  * caches until it is the receiver's turn: there a ring has what the sender, an epoch ahead at most, can fill. So has that of a message
  * shorter than SM_CHUNK_MIN, which then stays in the cache next to the core. nlong: number of long messages to this rank, which share the
  * room */
-static uint32_t slots_of(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong)
+static void size_ring(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong, struct sm_ring *ring)
 {
 	const bool crowded = group_crowded(s->b.group), stays = crowded && bin_reduces(s->b.ops[recv->op].kind);
 	const bool few = crowded || recv->bytes < SM_CHUNK_MIN;
 	const size_t slot = sm_slot_bytes(recv->bytes, chunk_of(recv)), room = SLOTS_ROOM / nlong / slot;
 	const uint32_t filled = 2 * count_chunks(recv);
-	size_t n = stays ? SM_RING : RING_SLOTS;
+	size_t n = few ? stays ? SM_RING : RING_SLOTS : RING_BYTES / slot;
 
-	if (!few)
-		n = RING_BYTES / slot;
 	n = n < room ? n : room > SM_RING ? room : SM_RING;
-	return few && filled < n ? filled : (uint32_t)n;
+	if (few && filled < n)
+		n = filled;
+	else if (!few)
+		n = sm_power_below(n);
+	ring->slots = ring->first = (uint32_t)n;
+	if (!few && filled < n)
+		ring->first = filled > SM_RING ? (uint32_t)sm_power_below(2 * filled - 1) : SM_RING;
 }
 
 /* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. */
@@ -199,13 +204,15 @@ static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct s
 		recv->direct = sm_can_read(s, recv->peer);
 	recv->two_way = sends_long(s, recv);
 	recv->scale = sm_scale_of(recv->bytes, !group_crowded(s->b.group) && !recv->two_way);
-	m->slots = slots_of(s, recv, all->n);
+	size_ring(s, recv, all->n, &m->ring);
 	if (send->multicast)
 		recv->mode = SM_STAGED_MULTICAST;
 	else if (send->source == SM_HEAP || (send->source == SM_PRIVATE && recv->direct))
-		recv->mode = mode_of_readable(s, recv, send, ring_bytes(recv, m->slots), all);
+		recv->mode = mode_of_readable(s, recv, send, ring_bytes(recv, m->ring.slots), all);
 	else
 		recv->mode = SM_STAGED;
+	if (recv->mode == SM_LEARNED) /* a trial is to see the ring as it will be */
+		m->ring.first = m->ring.slots;
 }
 
 /* True if a send announces bytes that the receiver, or a helper that carries out the recv for it, could not access. */
@@ -315,7 +322,9 @@ void sm_connect_message(struct sm_bound *s, const struct sm_desc *mine)
 	m->chunk = chunk_of(send->multicast ? send : recv);
 	m->chunks = count_chunks(send->multicast ? send : recv);
 	m->in = sm_cell(receiver, recv->cell);
-	m->slots = send->multicast ? m->chunks : (uint32_t)m->in->slots;
+	m->ring.slots = send->multicast ? m->chunks : m->in->slots;
+	m->ring.first = send->multicast ? m->chunks : m->in->first;
+	m->ring.slot = sm_slot_bytes(m->bytes, m->chunk);
 	m->out = sm_cell(sender, send->cell);
 	m->produced = &m->in->produced;
 	sm_link_answer(s, mine);
@@ -381,26 +390,34 @@ static uint64_t *ring_place(const struct sm_bound *s, const struct sm_desc *e)
 static int make_rings(struct sm_bound *s)
 {
 	const struct sm_desc *descs = s->head->descs;
+	const char *at;
 	size_t total = 0;
 	uint64_t off;
 
 	for (uint32_t i = 0; i < s->head->ndescs; i++)
-		total += ring_place(s, &descs[i]) ? ring_bytes(&descs[i], s->msgs[descs[i].op].slots) : 0;
+		total += ring_place(s, &descs[i]) ? ring_bytes(&descs[i], s->msgs[descs[i].op].ring.slots) : 0;
 	if (!total)
 		return 0;
 	s->rings = group_alloc_raw(s->b.group, total, &off);
 	if (!s->rings)
 		return group_error(s->b.group, -ERR_NOMEM, "no %zu bytes of shared memory for slots", total);
+	at = s->rings;
 	for (uint32_t i = 0; i < s->head->ndescs; i++) {
-		const uint32_t slots = s->msgs[descs[i].op].slots;
+		const struct sm_ring *ring = &s->msgs[descs[i].op].ring;
+		const size_t bytes = ring_bytes(&descs[i], ring->slots);
 		uint64_t *place = ring_place(s, &descs[i]);
 
 		if (!place)
 			continue;
 		*place = off;
-		off += ring_bytes(&descs[i], slots);
-		if (!descs[i].send)
-			((struct sm_in *)sm_cell(s->head, descs[i].cell))->slots = slots;
+		if (!descs[i].send) {
+			struct sm_in *in = sm_cell(s->head, descs[i].cell);
+
+			in->slots = ring->slots;
+			in->first = ring->first < ring->slots && mem_is_present(at, bytes) ? ring->slots : ring->first;
+		}
+		off += bytes;
+		at += bytes;
 	}
 	return 0;
 }
@@ -423,8 +440,8 @@ bool sm_reach_rings(struct sm_bound *s)
 			off = shared->ring;
 			m->produced = &shared->produced;
 		}
-		m->ring = group_peer(s->b.group, at, off, m->slots * sm_slot_bytes(m->bytes, m->chunk));
-		if (!m->ring) {
+		m->ring.at = group_peer(s->b.group, at, off, (size_t)m->ring.slots * m->ring.slot);
+		if (!m->ring.at) {
 			group_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
 			return false;
 		}

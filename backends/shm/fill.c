@@ -11,8 +11,10 @@
 
 enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n)
 {
-	const uint64_t at = sm_tries_fill(s, m) ? m->now->moved : (n - SM_FILL_FIRST) % SM_FILLS;
+	const uint64_t first = m->ring.first + SM_FILL_WAITS, at = sm_tries_fill(s, m) ? m->now->moved : (n - first) % SM_FILLS;
 
+	if (n < m->ring.first) /* what slots that are new take says nothing */
+		return SM_FILL_AS_CHOSEN;
 	return at == 0 ? SM_FILL_CACHES : at == 1 ? SM_FILL_PAST : SM_FILL_AS_CHOSEN;
 }
 
@@ -53,8 +55,8 @@ static void store(struct sm_fill *f, enum sm_fill_way way, bool sure, char *to, 
 void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t skip, size_t bytes)
 {
 	const enum sm_fill_way way = sm_fill_way(s, m, n);
-	char *slot = m->ring + n % m->slots * sm_slot_bytes(m->bytes, m->chunk);
-	/* slots that are new, as in the first of all trials, say nothing, and a trial of the message cannot wait */
+	char *slot = sm_ring_slot(&m->ring, n);
+	/* the first trials have to do, and a trial of the message cannot wait */
 	const bool sure = n < 2 * SM_FILLS || sm_tries_fill(s, m);
 	char *copy = m->twin && s->sh->past ? sm_twin_takes(s, m, skip, bytes) : NULL;
 

@@ -30,7 +30,7 @@ static bool is_long_trial(const struct sm_msg *m)
 
 uint64_t sm_trial_epochs(const struct sm_msg *m)
 {
-	return is_long_trial(m) ? LONG_TRIALS : PULLED + (m->slots + m->chunks - 1) / m->chunks + 1 + SM_TIMES;
+	return is_long_trial(m) ? LONG_TRIALS : PULLED + (m->ring.slots + m->chunks - 1) / m->chunks + 1 + SM_TIMES;
 }
 
 /* Returns the number of this epoch, counted from the begin of the latest trial. */

@@ -58,13 +58,6 @@
 /* Bytes of a chunk: of a staged slot, and of what an end of a pull copies at a time */
 #define SM_CHUNK_MIN 8192u
 #define SM_CHUNK 32768u
-#define SM_RING 4u /* number of slots of a staged message's ring, unless it is to be deeper */
-
-/* Returns the bytes of a slot in the ring of a staged message. chunk: bytes of its chunks */
-static inline size_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
-{
-	return bytes < chunk ? align_up((size_t)bytes, SM_LINE) : chunk;
-}
 
 /* Which end of a message this rank is. A message that another backend carries has none here, nor has an op that is no message. */
 enum sm_end { SM_NEITHER, SM_SEND, SM_RECV };
@@ -106,7 +99,6 @@ struct sm_msg {
 	/* recv-reduce: 1 + the one that continues it, see link_reductions; send that answers: 1 + the next one; 0: none */
 	uint32_t next;
 	uint32_t answers; /* send: 1 + the recv that is the answer; recv-reduce: 1 + the first send that answers; 0: none */
-	uint32_t slots; /* staged: number of slots of the ring */
 	char *whole; /* buffer in which a message is gathered if its chunks may split an element; else NULL */
 	char *bounce; /* copy of the bytes in this rank's heap */
 	uint64_t bounce_off;
@@ -114,7 +106,7 @@ struct sm_msg {
 	/* multicast, send: 1 + the first of the sends that share the slots; and position of the slots, or of the struct sm_multicast, in
 	 * lines from the head. Otherwise 0 */
 	uint32_t shares, cell;
-	char *ring; /* staged: the ring */
+	struct sm_ring ring; /* staged */
 	_Atomic uint64_t *produced; /* staged: chunks that the sender has put there in all epochs */
 	const struct sm_desc *other; /* the peer's descriptor of this message, in the peer's block; used while binding */
 	struct sm_location seen; /* location of the peer's bytes that was looked up last */

@@ -52,8 +52,8 @@ static uint64_t all_consumed(const struct sm_bound *s, const struct sm_msg *m)
 static bool has_room(const struct sm_bound *s, const struct sm_msg *m, uint64_t n)
 {
 	if (m->now->room < n)
-		m->now->room = m->slots + (m->shares ? all_consumed(s, m) :
-						       atomic_load_explicit(&m->out->consumed, memory_order_acquire));
+		m->now->room = sm_ring_window(&m->ring, m->now->staged) +
+			       (m->shares ? all_consumed(s, m) : atomic_load_explicit(&m->out->consumed, memory_order_acquire));
 	return n <= m->now->room;
 }
 
@@ -106,7 +106,6 @@ int sm_recv_staged(struct dispatcher *e, void *what)
 {
 	struct sm_bound *s = sm_of(e);
 	struct sm_msg *m = what;
-	const size_t slot = sm_slot_bytes(m->bytes, m->chunk);
 	const uint32_t end = end_of_poll(s, m);
 
 	while (m->now->moved < end) {
@@ -114,8 +113,7 @@ int sm_recv_staged(struct dispatcher *e, void *what)
 
 		if (atomic_load_explicit(m->produced, memory_order_acquire) <= n)
 			return 0;
-		take_chunk(s, m, (uint64_t)m->now->moved * m->chunk, sm_chunk_bytes(m, m->now->moved),
-			   m->ring + n % m->slots * slot);
+		take_chunk(s, m, (uint64_t)m->now->moved * m->chunk, sm_chunk_bytes(m, m->now->moved), sm_ring_slot(&m->ring, n));
 		m->now->moved++;
 		/* The slot has been read before the sender may reuse it; pairs with the load in sm_send_staged. */
 		atomic_store_explicit(&m->out->consumed, n + 1, memory_order_release);

@@ -4,12 +4,11 @@
 #define BACKENDS_SHM_WORDS_H
 
 #include "backends/backend.h"
+#include "backends/shm/ring.h"
 #include "util/align.h"
 #include "util/order.h"
 
 #include <stdatomic.h>
-
-#define SM_LINE 64u
 
 /* loan: eager, or by pull if the sender lends its bytes; multicast: several sends share the slots; learned: pull or staged, whichever
  * turns out to be faster */
@@ -117,12 +116,12 @@ static inline void *sm_cell(struct sm_head *h, uint32_t cell)
 	return (char *)h + (size_t)cell * SM_LINE;
 }
 
-/* The words of a long message in the receiver's block. The sender writes them, except `ring` and `slots`, which the receiver writes. */
+/* The words of a long message in the receiver's block. The sender writes them, except those of the ring, which the receiver writes. */
 struct sm_in {
 	_Alignas(SM_LINE) _Atomic uint64_t avail; /* pull, learned: the epoch announced */
 	struct sm_location from;
 	uint64_t ring; /* offset of the ring in the receiver's heap, if there is one */
-	uint64_t slots; /* number of slots of the ring */
+	uint32_t slots, first; /* of the ring */
 	uint64_t took[2]; /* learned: times that the sender has measured for the message, staged [0] and pulled [1], ns */
 	_Atomic uint64_t stands; /* pull: epoch from which on the sender's start announces the bytes at `from`; 0: it does not (start.c) */
 	_Alignas(SM_LINE) _Atomic uint64_t helped; /* pull: chunks that the sender has copied in all epochs */

@@ -362,6 +362,12 @@ rings both 16384 20000 heap 2 1024 "$ROOT/schedules/allgather_linear.goal"
 rings shared 32768 40000 heap 4 4096 "$ROOT/schedules/bcast_linear.goal"
 rings apart 1 10000 heap 4 4097 "$ROOT/schedules/bcast_linear.goal"
 GOAL_SHM_DIRECT=2 rings direct 1 10000 heap 3 8192 "$ROOT/schedules/gather_linear.goal"
+# Between ranks with a core each rings begin with few slots, and have grown to all of them after so many epochs.
+for count in 1024 2500; do
+	timeout 60 "$BUILD/bin/goalrun" -n 2 --verify --iters 3000 --count $count --type double --memory private \
+		"$ROOT/schedules/alltoall_linear.goal" >"$TMP/out" 2>&1
+	check "goalrun.grown_$count $(tail -n 1 "$TMP/out")" grep -q '^verified: all 1 case right' "$TMP/out"
+done
 # Two ranks with a core each that exchange long messages through rings copy their own blocks in pieces of 128 KiB meanwhile.
 for count in 16385 50000 100000; do
 	GOAL_SHM_DIRECT=0 timeout 60 "$BUILD/bin/goalrun" -n 2 --verify --iters 3 --count $count --type double --memory private \

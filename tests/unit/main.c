@@ -19,6 +19,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_energy,
 	&suite_engine,
 	&suite_fill,
+	&suite_ring,
 	&suite_learn,
 	&suite_local_copy,
 	&suite_loop,

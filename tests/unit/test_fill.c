@@ -23,6 +23,20 @@ static void turns(void)
 	CU_ASSERT_EQUAL(past, 4);
 }
 
+/* No slot is tried before it has been used. */
+static void used_first(void)
+{
+	for (uint32_t first = 1; first <= 128; first *= 2) {
+		const struct sm_msg m = { .mode = SM_STAGED, .ring = { .first = first, .slots = 128 } };
+		const struct sm_bound s = { .epoch = 1 };
+		uint64_t n = 0;
+
+		while (sm_fill_way(&s, &m, n) == SM_FILL_AS_CHOSEN)
+			n++;
+		CU_ASSERT_EQUAL(n, first + SM_FILL_WAITS);
+	}
+}
+
 /* A trial. caches, past: the time of each way, ns. Returns true if the chunks after it go past the caches. */
 static bool fill(struct sm_fill *f, bool sure, uint64_t caches, uint64_t past)
 {
@@ -90,6 +104,7 @@ static void early(void)
 
 static const struct unit_test tests[] = {
 	{ "turns", turns },
+	{ "used_first", used_first },
 	{ "says", says },
 	{ "peer", peer },
 	{ "early", early },

@@ -25,7 +25,7 @@ static struct ends *new_ends(uint64_t bytes)
 	for (int i = 0; i < 2; i++) {
 		x->msg[i].mode = SM_LEARNED;
 		x->msg[i].bytes = bytes;
-		x->msg[i].slots = x->msg[i].chunks = 1;
+		x->msg[i].ring.slots = x->msg[i].chunks = 1;
 		x->msg[i].in = &x->in;
 		x->msg[i].out = &x->out;
 	}
@@ -107,7 +107,7 @@ static void deep_ring(void)
 	struct ends *x = new_ends(1 << 16);
 
 	for (int i = 0; i < 2; i++) {
-		x->msg[i].slots = 16;
+		x->msg[i].ring.slots = 16;
 		x->msg[i].chunks = 3;
 	}
 	CU_ASSERT_EQUAL(sm_trial_epochs(&x->msg[SEND]), EACH + 6 + EACH);
@@ -137,7 +137,7 @@ static void fills(void)
 	struct sm_msg *m = &x->msg[SEND];
 	uint64_t *epoch = &x->at[SEND].epoch;
 
-	m->slots = 16;
+	m->ring.slots = 16;
 	m->chunks = 4;
 	m->now = &moved;
 	for (*epoch = 1; *epoch <= 37; (*epoch)++) {

@@ -43,8 +43,7 @@ static struct example *make(bool past)
 	x->msgs[SEND].bytes = BYTES;
 	x->msgs[SEND].chunk = CHUNK;
 	x->msgs[SEND].chunks = CHUNKS;
-	x->msgs[SEND].slots = SLOTS;
-	x->msgs[SEND].ring = x->ring;
+	x->msgs[SEND].ring = (struct sm_ring){ .at = x->ring, .slots = SLOTS, .first = SLOTS, .slot = CHUNK };
 	x->msgs[SEND].mine = x->from;
 	x->s = (struct sm_bound){ .sh = &x->sh, .epoch = 1, .fills = 1, .msgs = x->msgs };
 	x->s.b = (struct be_bind){ .ops = x->ops, .nops = OPS, .layout = &x->layout, .buffers = x->buffers };

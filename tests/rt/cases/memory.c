@@ -326,6 +326,34 @@ static int scratch_untouched(struct member *m)
 	return 0;
 }
 
+/* The first starts of requests take few pages for slots, although their rings are deep. */
+static int rings_grow(struct member *m)
+{
+	enum { N = 8192, REQUESTS = 8, STARTS = 100, FAULTS = 40 };
+	MPIX_Sched s = case_load(m, team_bcast);
+	void *data = calloc(N, 1);
+	struct MPIX_Sched_bind b = case_bind(&data, 1, N, MPIX_SCHED_BYTE);
+	MPIX_Sched_request req[REQUESTS];
+	struct rusage before, after;
+
+	NEED(s && data);
+	for (int k = 0; k < REQUESTS; k++)
+		CALL(MPIX_Sched_init(s, m->group, &b, &req[k]));
+	NEED(!getrusage(RUSAGE_THREAD, &before));
+	for (int k = 0; k < REQUESTS; k++)
+		for (int i = 0; i < STARTS; i++) {
+			CALL(MPIX_Sched_start(req[k]));
+			CALL(MPIX_Sched_wait(req[k]));
+		}
+	NEED(!getrusage(RUSAGE_THREAD, &after));
+	NEED(after.ru_minflt - before.ru_minflt < FAULTS * REQUESTS);
+	for (int k = 0; k < REQUESTS; k++)
+		CALL(MPIX_Sched_free(&req[k]));
+	CALL(MPIX_Sched_unload(&s));
+	free(data);
+	return 0;
+}
+
 /* Start leaves a large copy to wait. */
 static int start_copies_little(struct member *m)
 {
@@ -469,6 +497,7 @@ const struct test_case memory_cases[] = {
 	{ .name = "rebind_strided", .fn = rebind_strided, .sizes = { 2, 3 }, .reduces = true },
 	{ .name = "rebind_no_memory", .fn = rebind_no_memory, .sizes = { 2 } },
 	{ .name = "scratch_untouched", .fn = scratch_untouched, .sizes = { 2 } },
+	{ .name = "rings_grow", .fn = rings_grow, .sizes = { 2 } },
 	{ .name = "start_copies_little", .fn = start_copies_little, .sizes = { 1, 2 } },
 	{ .name = "vanished", .fn = vanished, .sizes = { 2 } },
 	{ .name = "counted_memory", .fn = counted_memory, .sizes = { 1, 3 } },

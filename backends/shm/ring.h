@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The ring of slots through which the chunks of a staged message go. To touch a page for the first time takes several times as long as to
+ * move what it holds: on a virtual EPYC 2 to 5 us, and a deep ring of 1 MiB saves 0.1 us a page once it has been touched. So such a ring
+ * begins with a few of its slots and grows, where its memory is new; by then about as much time has been spent with few slots as is spent
+ * on its pages. */
+#ifndef BACKENDS_SHM_RING_H
+#define BACKENDS_SHM_RING_H
+
+#include "util/align.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SM_LINE 64u
+#define SM_RING 4u /* number of slots of a ring, unless it is to be deeper */
+#define SM_RING_ROUNDS 8u /* a growing ring has twice the slots once chunks have gone through as many of them so many times */
+
+struct sm_ring {
+	char *at; /* its first slot, in the receiver's heap; of a multicast in the sender's */
+	uint32_t slots; /* number of them */
+	uint32_t first; /* how many of them it begins with: all, or both numbers are powers of two */
+	uint32_t slot; /* bytes of a slot */
+};
+
+/* Returns the bytes of a slot. chunk: bytes of the message's chunks */
+static inline uint32_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
+{
+	return bytes < chunk ? (uint32_t)align_up((size_t)bytes, SM_LINE) : chunk;
+}
+
+/* Returns the highest power of two that is at most n, which is not 0. */
+static inline uint64_t sm_power_below(uint64_t n)
+{
+	return UINT64_C(1) << (63 - __builtin_clzll(n));
+}
+
+/* Returns how many slots are in use when chunk number n of all epochs is stored. Chunk n is in slot n modulo that. */
+static inline uint64_t sm_ring_used(const struct sm_ring *r, uint64_t n)
+{
+	uint64_t used;
+
+	if (n < (uint64_t)r->first * 2 * SM_RING_ROUNDS)
+		return r->first;
+	used = sm_power_below(n / SM_RING_ROUNDS);
+	return used < r->slots ? used : r->slots;
+}
+
+static inline char *sm_ring_slot(const struct sm_ring *r, uint64_t n)
+{
+	return r->at + n % sm_ring_used(r, n) * r->slot;
+}
+
+/* Returns how many chunks the sender may be ahead of the receiver when chunk n or a later one is stored. Once a ring has grown by as many
+ * slots as it had, it takes as many chunks as before until each of the old slots has been stored to once more. */
+static inline uint64_t sm_ring_window(const struct sm_ring *r, uint64_t n)
+{
+	const uint64_t half = sm_ring_used(r, n) / 2;
+
+	return n < half ? r->first : sm_ring_used(r, n - half);
+}
+
+#endif
