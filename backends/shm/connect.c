@@ -168,6 +168,7 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
  * the cache behind it: a CPU may take long to get lines that another core has just stored. On an EPYC (1 MiB) a message of 64 KiB
  * takes 0.6 to 0.8 of the time so, one of 1 MiB 0.5 to 1.0. */
 #define RING_BYTES ((size_t)1 << 20)
+#define GROWING_MOST ((uint64_t)16 << 10) /* bytes of messages whose rings begin with few slots: longer ones soon are through a ring once */
 
 /* Sets the numbers of slots of a ring, if a message to this rank gets one. Where ranks take turns on a core, the bytes are to stay in the
  * caches until it is the receiver's turn: there a ring has what the sender, an epoch ahead at most, can fill. So has that of a message
@@ -184,11 +185,7 @@ static void size_ring(const struct sm_bound *s, const struct sm_desc *recv, uint
 	n = n < room ? n : room > SM_RING ? room : SM_RING;
 	if (few && filled < n)
 		n = filled;
-	else if (!few)
-		n = sm_power_below(n);
-	ring->slots = ring->first = (uint32_t)n;
-	if (!few && filled < n)
-		ring->first = filled > SM_RING ? (uint32_t)sm_power_below(2 * filled - 1) : SM_RING;
+	sm_ring_size(ring, (uint32_t)n, few || recv->bytes > GROWING_MOST ? (uint32_t)n : filled);
 }
 
 /* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. */
@@ -211,8 +208,6 @@ static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct s
 		recv->mode = mode_of_readable(s, recv, send, ring_bytes(recv, m->ring.slots), all);
 	else
 		recv->mode = SM_STAGED;
-	if (recv->mode == SM_LEARNED) /* a trial is to see the ring as it will be */
-		m->ring.first = m->ring.slots;
 }
 
 /* True if a send announces bytes that the receiver, or a helper that carries out the recv for it, could not access. */

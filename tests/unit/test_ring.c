@@ -39,11 +39,15 @@ static void grows(void)
 {
 	static char slots[SLOTS];
 
-	for (uint32_t first = 1; first <= SLOTS; first *= 2)
-		for (uint32_t n = first; n <= SLOTS; n *= 2)
-			follow(&(struct sm_ring){ .at = slots, .slots = n, .first = first, .slot = 1 });
-	for (uint32_t n = 1; n < SLOTS; n++) /* of any number, if it does not grow */
-		follow(&(struct sm_ring){ .at = slots, .slots = n, .first = n, .slot = 1 });
+	for (uint32_t n = SM_RING; n <= SLOTS; n++)
+		for (uint32_t least = 1; least <= n; least++) {
+			struct sm_ring r = { .at = slots, .slot = 1 };
+
+			sm_ring_size(&r, n, least);
+			CU_ASSERT(r.slots <= n && n < r.slots + r.slots / r.first && r.first >= least && r.first >= SM_RING);
+			CU_ASSERT(r.first < 2 * least || r.first < 2 * SM_RING);
+			follow(&r);
+		}
 }
 
 /* New slots are a small share of those that chunks go through. */
