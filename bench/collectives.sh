@@ -4,7 +4,8 @@
 # at several settings, blocking and persistent. All take turns in one session (collectives/drive.c says how it measures). Writes
 # collectives.txt, with tables (collectives/report.awk), and a picture collectives-RANKS.svg for each number of ranks into OUT.
 # From the environment, as lists of words:
-#   COLLECTIVES, SIZES   what is measured; SIZES: bytes of a block
+#   COLLECTIVES, SIZES   what is measured; SIZES: bytes of a block. exscan and reduce_scatter_block are not written by hand, and those
+#                        with counts (reduce_scatter allgatherv alltoallv gatherv scatterv) only MPI programs have, with equal counts
 #   RANKS                numbers of ranks; MPICH takes part if ranks do not share cores
 #   WHO                  limit ours served mpich openmpi: who takes part
 #   SETTINGS             labels of the settings of MPI libraries that take part, such as default; empty: all

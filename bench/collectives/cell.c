@@ -7,8 +7,10 @@
 
 #define TILE 1021 /* doubles; a prime, so that no block or slice begins where another one does */
 
-const char *const what_names[COLLECTIVES] = { "barrier",  "bcast",  "reduce",  "allreduce", "allgather",
-					      "alltoall", "gather", "scatter", "scan" };
+const char *const what_names[COLLECTIVES] = { "barrier",	"bcast",      "reduce",		      "allreduce",
+					      "allgather",	"alltoall",   "gather",		      "scatter",
+					      "scan",		"exscan",     "reduce_scatter_block", "reduce_scatter",
+					      "allgatherv",	"alltoallv",  "gatherv",	      "scatterv" };
 
 enum what what_named(const char *name)
 {
@@ -26,20 +28,41 @@ static size_t bytes_of(size_t count)
 	return (count ? count : 1) * sizeof(double);
 }
 
+enum what cell_even(const struct cell *c)
+{
+	switch (c->what) {
+	case REDUCE_SCATTER:
+		return REDUCE_SCATTER_BLOCK;
+	case ALLGATHERV:
+		return ALLGATHER;
+	case ALLTOALLV:
+		return ALLTOALL;
+	case GATHERV:
+		return GATHER;
+	case SCATTERV:
+		return SCATTER;
+	default:
+		return c->what;
+	}
+}
+
 size_t cell_in_bytes(const struct cell *c)
 {
-	return bytes_of(c->what == ALLTOALL || c->what == SCATTER ? c->count * (size_t)c->size : c->count);
+	const enum what w = cell_even(c);
+
+	return bytes_of(w == ALLTOALL || w == SCATTER || w == REDUCE_SCATTER_BLOCK ? c->count * (size_t)c->size : c->count);
 }
 
 size_t cell_out_bytes(const struct cell *c)
 {
-	return bytes_of(c->what == ALLTOALL || c->what == ALLGATHER || c->what == GATHER ? c->count * (size_t)c->size :
-											   c->count);
+	const enum what w = cell_even(c);
+
+	return bytes_of(w == ALLTOALL || w == ALLGATHER || w == GATHER ? c->count * (size_t)c->size : c->count);
 }
 
 size_t cell_sent(const struct cell *c)
 {
-	switch (c->what) {
+	switch (cell_even(c)) {
 	case BARRIER:
 		return 0;
 	case BCAST:
@@ -47,6 +70,7 @@ size_t cell_sent(const struct cell *c)
 	case SCATTER:
 		return c->rank == ROOT ? c->count * (size_t)c->size : 0;
 	case ALLTOALL:
+	case REDUCE_SCATTER_BLOCK:
 		return c->count * (size_t)c->size;
 	default:
 		return c->count;
@@ -55,13 +79,15 @@ size_t cell_sent(const struct cell *c)
 
 size_t cell_received(const struct cell *c)
 {
-	switch (c->what) {
+	switch (cell_even(c)) {
 	case BARRIER:
 		return 0;
 	case BCAST:
 		return c->rank == ROOT ? 0 : c->count;
 	case REDUCE:
 		return c->rank == ROOT ? c->count : 0;
+	case EXSCAN:
+		return c->rank ? c->count : 0;
 	case GATHER:
 		return c->rank == ROOT ? c->count * (size_t)c->size : 0;
 	case ALLGATHER:
@@ -144,8 +170,8 @@ static bool is_tiled(const double *x, size_t n, const double *tile)
 	return true;
 }
 
-/* Returns true if the buffer has the sums of what the first `ranks` ranks sent. They repeat as well. */
-static bool is_sum(const struct cell *c, int ranks, uint64_t k)
+/* Returns true if the buffer has the sums of what the first `ranks` ranks sent, from element `at` on. They repeat as well. */
+static bool is_sum(const struct cell *c, int ranks, size_t at, uint64_t k)
 {
 	double sum[TILE];
 	const size_t n = c->count < TILE ? c->count : TILE;
@@ -153,7 +179,7 @@ static bool is_sum(const struct cell *c, int ranks, uint64_t k)
 	for (size_t i = 0; i < n; i++) {
 		sum[i] = 0;
 		for (int r = 0; r < ranks; r++)
-			sum[i] += get_tiles()[position_of(r, i, k)];
+			sum[i] += get_tiles()[position_of(r, at + i, k)];
 	}
 	return is_tiled(c->out, c->count, sum);
 }
@@ -161,23 +187,28 @@ static bool is_sum(const struct cell *c, int ranks, uint64_t k)
 bool cell_right(const struct cell *c, uint64_t k)
 {
 	const size_t offset = c->count * (size_t)c->rank, n = cell_received(c);
+	const enum what w = cell_even(c);
 	bool right = true;
 
 	if (!n)
 		return true;
-	switch (c->what) {
+	switch (w) {
 	case REDUCE:
 	case ALLREDUCE:
-		return is_sum(c, c->size, k);
+		return is_sum(c, c->size, 0, k);
+	case REDUCE_SCATTER_BLOCK:
+		return is_sum(c, c->size, offset, k);
 	case SCAN:
-		return is_sum(c, c->rank + 1, k);
+		return is_sum(c, c->rank + 1, 0, k);
+	case EXSCAN:
+		return is_sum(c, c->rank, 0, k);
 	case BCAST:
 	case SCATTER:
-		return is_tiled(received_in(c), n, get_tiles() + position_of(ROOT, c->what == SCATTER ? offset : 0, k));
+		return is_tiled(received_in(c), n, get_tiles() + position_of(ROOT, w == SCATTER ? offset : 0, k));
 	default:
 		for (int r = 0; r < c->size && right; r++)
 			right = is_tiled(c->out + c->count * (size_t)r, c->count,
-					 get_tiles() + position_of(r, c->what == ALLTOALL ? offset : 0, k));
+					 get_tiles() + position_of(r, w == ALLTOALL ? offset : 0, k));
 		return right;
 	}
 }

@@ -10,7 +10,26 @@
 #define RANKS_MAX 16
 #define ROOT 0
 
-enum what { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, ALLTOALL, GATHER, SCATTER, SCAN, COLLECTIVES };
+/* Those from EXSCAN on are not written by hand, and those from REDUCE_SCATTER on have a count for each rank, all the same here. */
+enum what {
+	BARRIER,
+	BCAST,
+	REDUCE,
+	ALLREDUCE,
+	ALLGATHER,
+	ALLTOALL,
+	GATHER,
+	SCATTER,
+	SCAN,
+	EXSCAN,
+	REDUCE_SCATTER_BLOCK,
+	REDUCE_SCATTER,
+	ALLGATHERV,
+	ALLTOALLV,
+	GATHERV,
+	SCATTERV,
+	COLLECTIVES
+};
 extern const char *const what_names[COLLECTIVES];
 /* Returns the collective of that name, or COLLECTIVES if there is none. */
 enum what what_named(const char *name);
@@ -25,6 +44,8 @@ struct cell {
 	void *state; /* of the side that carries the collective out; begins with what its start takes, such as a handle */
 };
 
+/* Returns the collective without counts for each rank that moves the same data; that is itself if it has none. */
+enum what cell_even(const struct cell *c);
 /* Bytes that the buffers of a rank need; a broadcast needs `in` only. At least 8. */
 size_t cell_in_bytes(const struct cell *c);
 size_t cell_out_bytes(const struct cell *c);

@@ -474,6 +474,17 @@ static unsigned number_from(const char *text, unsigned most)
 	return (unsigned)v;
 }
 
+static _Noreturn void misuse_collective(void)
+{
+	char text[512] = "a collective is ";
+
+	for (unsigned w = 0; w < COLLECTIVES; w++) {
+		strcat(text, w ? ", " : "");
+		strcat(text, what_names[w]);
+	}
+	misuse(text);
+}
+
 static void take_collectives(char *list)
 {
 	nwhats = 0;
@@ -481,7 +492,7 @@ static void take_collectives(char *list)
 		const enum what w = what_named(one);
 
 		if (w == COLLECTIVES || nwhats == COLLECTIVES)
-			misuse("a collective is barrier, bcast, reduce, allreduce, allgather, alltoall, gather, scatter or scan");
+			misuse_collective();
 		whats[nwhats++] = w;
 	}
 }

@@ -321,6 +321,8 @@ static size_t round_up(size_t n, size_t unit)
 
 static bool suits(const struct side *s, const struct cell *c)
 {
+	if (c->what >= EXSCAN)
+		return false;
 	switch (s->kind) {
 	case POSTED:
 	case OWNED:

@@ -11,55 +11,72 @@
 #include <string.h>
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
-#define PERSISTENT(name) MPIX_##name
+#define PERSISTENT(name) MPIX_##name##_init
 #else
-#define PERSISTENT(name) MPI_##name
+#define PERSISTENT(name) MPI_##name##_init
 #endif
+#define BLOCKING(name) MPI_##name
 
 enum { ORDINARY, ALLOC_MEM };
 
 struct bound {
 	MPI_Request req[2];
+	int counts[RANKS_MAX], displs[RANKS_MAX]; /* of a collective with a count for each rank */
 };
 
-/* Carries out the collective by the functions of these names, with further arguments. */
-#define CALL(c, barrier, bcast, reduce, allreduce, allgather, alltoall, gather, scatter, scan, ...)                         \
+/* Carries out the collective by the functions MPI_X or X_init, which `name` makes of X, with further arguments. */
+#define CALL(c, name, ...)                                                                                                 \
 	do {                                                                                                               \
+		const struct bound *b = (c)->state;                                                                        \
+		const MPI_Datatype t = MPI_DOUBLE;                                                                         \
 		const int n = (int)(c)->count;                                                                             \
+		double *in = (c)->in, *out = (c)->out;                                                                     \
                                                                                                                            \
 		switch ((c)->what) {                                                                                       \
 		case BARRIER:                                                                                              \
-			return barrier(MPI_COMM_WORLD __VA_ARGS__);                                                        \
+			return name(Barrier)(MPI_COMM_WORLD __VA_ARGS__);                                                  \
 		case BCAST:                                                                                                \
-			return bcast((c)->in, n, MPI_DOUBLE, ROOT, MPI_COMM_WORLD __VA_ARGS__);                            \
+			return name(Bcast)(in, n, t, ROOT, MPI_COMM_WORLD __VA_ARGS__);                                    \
 		case REDUCE:                                                                                               \
-			return reduce((c)->in, (c)->out, n, MPI_DOUBLE, MPI_SUM, ROOT, MPI_COMM_WORLD __VA_ARGS__);        \
+			return name(Reduce)(in, out, n, t, MPI_SUM, ROOT, MPI_COMM_WORLD __VA_ARGS__);                     \
 		case ALLREDUCE:                                                                                            \
-			return allreduce((c)->in, (c)->out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD __VA_ARGS__);           \
+			return name(Allreduce)(in, out, n, t, MPI_SUM, MPI_COMM_WORLD __VA_ARGS__);                        \
 		case ALLGATHER:                                                                                            \
-			return allgather((c)->in, n, MPI_DOUBLE, (c)->out, n, MPI_DOUBLE, MPI_COMM_WORLD __VA_ARGS__);     \
+			return name(Allgather)(in, n, t, out, n, t, MPI_COMM_WORLD __VA_ARGS__);                           \
 		case ALLTOALL:                                                                                             \
-			return alltoall((c)->in, n, MPI_DOUBLE, (c)->out, n, MPI_DOUBLE, MPI_COMM_WORLD __VA_ARGS__);      \
+			return name(Alltoall)(in, n, t, out, n, t, MPI_COMM_WORLD __VA_ARGS__);                            \
 		case GATHER:                                                                                               \
-			return gather((c)->in, n, MPI_DOUBLE, (c)->out, n, MPI_DOUBLE, ROOT, MPI_COMM_WORLD __VA_ARGS__);  \
+			return name(Gather)(in, n, t, out, n, t, ROOT, MPI_COMM_WORLD __VA_ARGS__);                        \
 		case SCATTER:                                                                                              \
-			return scatter((c)->in, n, MPI_DOUBLE, (c)->out, n, MPI_DOUBLE, ROOT, MPI_COMM_WORLD __VA_ARGS__); \
+			return name(Scatter)(in, n, t, out, n, t, ROOT, MPI_COMM_WORLD __VA_ARGS__);                       \
+		case EXSCAN:                                                                                               \
+			return name(Exscan)(in, out, n, t, MPI_SUM, MPI_COMM_WORLD __VA_ARGS__);                           \
+		case REDUCE_SCATTER_BLOCK:                                                                                 \
+			return name(Reduce_scatter_block)(in, out, n, t, MPI_SUM, MPI_COMM_WORLD __VA_ARGS__);             \
+		case REDUCE_SCATTER:                                                                                       \
+			return name(Reduce_scatter)(in, out, b->counts, t, MPI_SUM, MPI_COMM_WORLD __VA_ARGS__);           \
+		case ALLGATHERV:                                                                                           \
+			return name(Allgatherv)(in, n, t, out, b->counts, b->displs, t, MPI_COMM_WORLD __VA_ARGS__);       \
+		case ALLTOALLV:                                                                                            \
+			return name(Alltoallv)(in, b->counts, b->displs, t, out, b->counts, b->displs, t, MPI_COMM_WORLD __VA_ARGS__); \
+		case GATHERV:                                                                                              \
+			return name(Gatherv)(in, n, t, out, b->counts, b->displs, t, ROOT, MPI_COMM_WORLD __VA_ARGS__);    \
+		case SCATTERV:                                                                                             \
+			return name(Scatterv)(in, b->counts, b->displs, t, out, n, t, ROOT, MPI_COMM_WORLD __VA_ARGS__);   \
 		default:                                                                                                   \
-			return scan((c)->in, (c)->out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD __VA_ARGS__);                \
+			return name(Scan)(in, out, n, t, MPI_SUM, MPI_COMM_WORLD __VA_ARGS__);                             \
 		}                                                                                                          \
 	} while (0)
 #define AND_REQUEST , MPI_INFO_NULL, req
 
 static int run_blocking(struct cell *c)
 {
-	CALL(c, MPI_Barrier, MPI_Bcast, MPI_Reduce, MPI_Allreduce, MPI_Allgather, MPI_Alltoall, MPI_Gather, MPI_Scatter, MPI_Scan, );
+	CALL(c, BLOCKING, );
 }
 
 static int init_request(struct cell *c, MPI_Request *req)
 {
-	CALL(c, PERSISTENT(Barrier_init), PERSISTENT(Bcast_init), PERSISTENT(Reduce_init), PERSISTENT(Allreduce_init),
-	     PERSISTENT(Allgather_init), PERSISTENT(Alltoall_init), PERSISTENT(Gather_init), PERSISTENT(Scatter_init),
-	     PERSISTENT(Scan_init), AND_REQUEST);
+	CALL(c, PERSISTENT, AND_REQUEST);
 }
 
 static int init(struct rank *r, struct cell *c, int which)
@@ -98,8 +115,13 @@ static int allocate(int kind, size_t bytes, double **p)
 
 static int prepare(struct rank *r, struct cell *c, const struct side *s)
 {
-	c->state = calloc(1, sizeof(struct bound));
-	if (!c->state || allocate(s->kind, cell_in_bytes(c), &c->in) || allocate(s->kind, cell_out_bytes(c), &c->out))
+	struct bound *b = c->state = calloc(1, sizeof *b);
+
+	for (int i = 0; b && i < r->size; i++) {
+		b->counts[i] = (int)c->count;
+		b->displs[i] = (int)c->count * i;
+	}
+	if (!b || allocate(s->kind, cell_in_bytes(c), &c->in) || allocate(s->kind, cell_out_bytes(c), &c->out))
 		return rank_fail(r, "out of memory");
 	return 0;
 }

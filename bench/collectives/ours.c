@@ -36,6 +36,12 @@ static int allocate(int kind, size_t bytes, double **p)
 	return posix_memalign((void **)p, 4096, bytes);
 }
 
+static bool suits(const struct side *s, const struct cell *c)
+{
+	(void)s;
+	return c->what < REDUCE_SCATTER;
+}
+
 static int prepare(struct rank *r, struct cell *c, const struct side *s)
 {
 	char name[32];
@@ -117,7 +123,7 @@ static int start_and_wait(struct cell *c)
 	return start(c) || wait_for_it(c);
 }
 
-#define REQUESTS .prepare = prepare, .release = release, .init = init, .free = free_request
+#define REQUESTS .suits = suits, .prepare = prepare, .release = release, .init = init, .free = free_request
 
 int main(int argc, char **argv)
 {

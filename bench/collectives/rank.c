@@ -52,8 +52,8 @@ static uint64_t meet(struct rank *r, uint64_t lead, void (*progress)(void))
 	return g->released.start;
 }
 
-/* Lets one of the ranks of a core begin first. Chance would choose the same ones for many iterations in a row, and how many changes of ranks
- * a collective takes may depend on who is first. */
+/* Lets one of the ranks of a core begin first. Chance would choose the same ones for many iterations in a row, and how many changes of
+ * ranks a collective takes may depend on who is first. */
 static void line_up(const struct rank *r, unsigned slot)
 {
 	struct board_group *g = r->group;

@@ -61,7 +61,7 @@ function missed(n, ours, limit, peer,    m) {
 # The library with its buffers in the shared heap, the limit and the best peer.
 function print_lead(n,    i, key, f, limit, ours, peer) {
 	printf "%d ranks, buffers of the library in its shared heap; us\n", n
-	printf "%-10s %8s %10s %-8s %10s %10s %-30s %10s %10s %10s %s\n", "collective", "bytes", "limit", "", "ours", "peer", "", "ours/limit",
+	printf "%-20s %8s %10s %-8s %10s %10s %-30s %10s %10s %10s %s\n", "collective", "bytes", "limit", "", "ours", "peer", "", "ours/limit",
 		"peer/ours", "peer/limit", "misses"
 	for (i = 1; i <= ncells[n]; i++) {
 		key = cells[n, i]
@@ -70,13 +70,13 @@ function print_lead(n,    i, key, f, limit, ours, peer) {
 		count(n " ours/limit", ratio(ours, limit))
 		count(n " peer/ours", ratio(peer, ours))
 		count(n " peer/limit", ratio(peer, limit))
-		printf "%-10s %8d %10s %-8s %10s %10s %-30s %10s %10s %10s%s\n", f[1], f[2], time_of(limit), name[n, key, "limit"], time_of(ours),
+		printf "%-20s %8d %10s %-8s %10s %10s %-30s %10s %10s %10s%s\n", f[1], f[2], time_of(limit), name[n, key, "limit"], time_of(ours),
 			time_of(peer), name[n, key, "peer"], shown(ratio(ours, limit)), shown(ratio(peer, ours)), shown(ratio(peer, limit)),
 			missed(n, ours, limit, peer)
 	}
-	printf "%-19s %10s %-8s %10s %10s %-30s %10s %10s %10s\n", "geometric mean", "", "", "", "", "", shown(mean(n " ours/limit")),
+	printf "%-29s %10s %-8s %10s %10s %-30s %10s %10s %10s\n", "geometric mean", "", "", "", "", "", shown(mean(n " ours/limit")),
 		shown(mean(n " peer/ours")), shown(mean(n " peer/limit"))
-	printf "%-95s %10s %10s\n\n", "its bar", n == 2 ? "1.12" : "-", mean_bar(n, "shared")
+	printf "%-105s %10s %10s\n\n", "its bar", n == 2 ? "1.12" : "-", mean_bar(n, "shared")
 }
 
 # The bar of the geometric mean of peer / ours, for a memory of the library.
@@ -86,14 +86,14 @@ function mean_bar(n, side) {
 }
 # The head of a table with columns of those names, and one for each memory of the library.
 function print_head(n, text, width, before,    k) {
-	printf "%d ranks, %s\n%-10s %8s%s", n, text, "collective", "bytes", before
+	printf "%d ranks, %s\n%-20s %8s%s", n, text, "collective", "bytes", before
 	for (k = 1; k <= nsides[n]; k++) printf " %" width "s", sides[n, k]
 	printf "\n"
 }
 # The collective and the bytes of a cell.
 function print_cell(key,    f) {
 	split(key, f, " ")
-	printf "%-10s %8d", f[1], f[2]
+	printf "%-20s %8d", f[1], f[2]
 }
 # peer / ours for each memory of the library, and peer / what is written by hand in private memory.
 function print_memory(n,    i, k, key, r) {
@@ -111,9 +111,9 @@ function print_memory(n,    i, k, key, r) {
 		}
 		printf "\n"
 	}
-	printf "%-19s %8s", "geometric mean", shown(mean(n " by hand"))
+	printf "%-29s %8s", "geometric mean", shown(mean(n " by hand"))
 	for (k = 1; k <= nsides[n]; k++) printf " %20s", shown(mean(n " " sides[n, k]))
-	printf "\n%-19s %8s", "its bar", "-"
+	printf "\n%-29s %8s", "its bar", "-"
 	for (k = 1; k <= nsides[n]; k++) printf " %20s", mean_bar(n, sides[n, k])
 	printf "\n\n"
 }

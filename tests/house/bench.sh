@@ -105,6 +105,17 @@ check bench.collectives_finals finals "$TMP/exp/collectives.txt"
 check bench.collectives_heats grep -q '^heat 2 .* limit ' "$TMP/exp/collectives.txt"
 check bench.collectives_starts_by_hand grep -qE '^(heat|cell) 2 allreduce 16384 limit hand own( [0-9.]+){4} - -$' "$TMP/exp/collectives.txt"
 check "bench.collectives_face $(face "$TMP/exp/collectives-2.svg" | head -n 2 | tr '\n' '|')" [ -z "$(face "$TMP/exp/collectives-2.svg")" ]
+# So are those of the collectives that are not written by hand.
+timeout 240 env OUT="$TMP/others" RANKS=2 SIZES=16384 WHO='ours served openmpi' ITERS=4 TURNS=1 SETTINGS=default \
+	COLLECTIVES='exscan reduce_scatter_block reduce_scatter allgatherv alltoallv gatherv scatterv' \
+	bash bench/collectives.sh >"$TMP/out" 2>"$TMP/err"
+rc=$?
+check "bench.collectives_others $(cat "$TMP/err" "$TMP/out" | grep -m 1 -e 'not measured' -e drive:)" [ $rc -eq 0 -a \
+	"$(grep -c '^cell 2 .* ours goalrun shared ' "$TMP/others/collectives.txt")" -eq 2 ]
+for side in 'served openmpi ordinary' 'peer openmpi/default [a-z]*'; do
+	[ ! -x "$BUILD/bench/collectives/mpi-openmpi" ] ||
+		check "bench.collectives_others_${side%% *}" [ "$(grep -c "^cell 2 .* $side " "$TMP/others/collectives.txt")" -eq 7 ]
+done
 # A side that does not start is named, and its first message.
 drives() { timeout 60 "$BUILD/bench/collectives/drive" -t 1 -i 4 "$@" "$TMP/board"; }
 check bench.collectives_none [ "$(printf 'peer\tnobody\tall\tls /nowhere\nlimit\tempty\tall\ttrue\n' | drives -c barrier || echo $?)" = \
