@@ -168,7 +168,8 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
  * the cache behind it: a CPU may take long to get lines that another core has just stored. On an EPYC (1 MiB) a message of 64 KiB
  * takes 0.6 to 0.8 of the time so, one of 1 MiB 0.5 to 1.0. */
 #define RING_BYTES ((size_t)1 << 20)
-#define GROWING_MOST ((uint64_t)16 << 10) /* bytes of messages whose rings begin with few slots: longer ones soon are through a ring once */
+/* Bytes of messages whose rings begin with few slots, if any do: longer ones soon are through a ring once. */
+#define GROWING_MOST ((uint64_t)16 << 10)
 
 /* Sets the numbers of slots of a ring, if a message to this rank gets one. Where ranks take turns on a core, the bytes are to stay in the
  * caches until it is the receiver's turn: there a ring has what the sender, an epoch ahead at most, can fill. So has that of a message

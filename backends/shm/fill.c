@@ -11,10 +11,9 @@
 
 enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n)
 {
-	const uint64_t first = m->ring.first + SM_FILL_WAITS, at = sm_tries_fill(s, m) ? m->now->moved : (n - first) % SM_FILLS;
+	const uint64_t first = m->ring.first < m->ring.slots ? m->ring.first + SM_FILL_WAITS : SM_FILL_FIRST;
+	const uint64_t at = sm_tries_fill(s, m) ? m->now->moved : (n - first) % SM_FILLS;
 
-	if (n < m->ring.first) /* what slots that are new take says nothing */
-		return SM_FILL_AS_CHOSEN;
 	return at == 0 ? SM_FILL_CACHES : at == 1 ? SM_FILL_PAST : SM_FILL_AS_CHOSEN;
 }
 
@@ -56,7 +55,7 @@ void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64
 {
 	const enum sm_fill_way way = sm_fill_way(s, m, n);
 	char *slot = sm_ring_slot(&m->ring, n);
-	/* the first trials have to do, and a trial of the message cannot wait */
+	/* slots that are new, as in the first of all trials, say nothing, and a trial of the message cannot wait */
 	const bool sure = n < 2 * SM_FILLS || sm_tries_fill(s, m);
 	char *copy = m->twin && s->sh->past ? sm_twin_takes(s, m, skip, bytes) : NULL;
 

@@ -20,7 +20,10 @@ struct sm_fill {
 };
 
 #define SM_FILLS 128u /* chunks from a trial to the next one */
-#define SM_FILL_WAITS 4u /* chunks from the first one whose slot has been used before to the first one that is tried */
+/* Number of the first one that is tried: a ring of long chunks has been used once by then. In a ring that grows: how many chunks go
+ * through slots that have been used, before one is tried */
+#define SM_FILL_FIRST 40u
+#define SM_FILL_WAITS 4u
 
 /* Returns how this rank stores chunk number n of all epochs: a trial has one chunk through the caches, and then one past them. */
 enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n);

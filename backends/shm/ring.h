@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The ring of slots through which the chunks of a staged message go. To touch a page for the first time takes several times as long as to
- * move what it holds: on a virtual EPYC 2 to 5 us, and a deep ring of 1 MiB saves up to 0.2 us a page once it has been touched. So such a ring
- * begins with a few of its slots and grows, where its memory is new: until it is whole, to have few slots costs about half as much as its
- * pages do. */
+ * The ring of slots through which the chunks of a staged message go. To touch a page for the first time takes several times as long
+ * as to move what it holds: on a virtual EPYC 2 to 5 us, and a deep ring of 1 MiB saves up to 0.2 us a page once it has been touched.
+ * So such a ring begins with a few of its slots and grows, where its memory is new: until it is whole, to have few slots costs about
+ * half as much as its pages do. */
 #ifndef BACKENDS_SHM_RING_H
 #define BACKENDS_SHM_RING_H
 
@@ -60,8 +60,9 @@ static inline char *sm_ring_slot(const struct sm_ring *r, uint64_t n)
 	return r->at + n % sm_ring_used(r, n) * r->slot;
 }
 
-/* Returns how many chunks the sender may be ahead of the receiver when chunk n or a later one is stored. Once a ring has grown by as many
- * slots as it had, it takes as many chunks as before until each of the old slots has been stored to once more. */
+/* Returns how many chunks the sender may be ahead of the receiver when chunk n or a later one is stored: in a ring that has grown no
+ * more than before, until each of its old slots has been stored to once more. By then the receiver has read all that was stored before
+ * it grew. */
 static inline uint64_t sm_ring_window(const struct sm_ring *r, uint64_t n)
 {
 	const uint64_t half = sm_ring_used(r, n) / 2;

@@ -16,7 +16,7 @@ static uint64_t slot_of(const struct sm_ring *r, uint64_t n)
 	return (uint64_t)(sm_ring_slot(r, n) - r->at);
 }
 
-/* Follows a sender that is as far ahead as the window allows, which it looks up at the chunk `at` that an epoch begins with. */
+/* Follows a sender that is as far ahead as the window allows. What it has looked up at an earlier chunk allows less. */
 static void follow(const struct sm_ring *r)
 {
 	bool whole = true, apart = true;
