@@ -436,7 +436,7 @@ bool sm_reach_rings(struct sm_bound *s)
 			off = shared->ring;
 			m->produced = &shared->produced;
 		}
-		m->ring.at = group_peer(s->b.group, at, off, (size_t)m->ring.slots * m->ring.slot);
+		m->ring.at = group_peer(s->b.group, at, off, m->ring.slots * m->ring.slot);
 		if (!m->ring.at) {
 			group_error(s->b.group, -ERR_SYS, "the heap of rank %u cannot be mapped", mine->peer);
 			return false;

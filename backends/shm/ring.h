@@ -6,12 +6,9 @@
 #ifndef BACKENDS_SHM_RING_H
 #define BACKENDS_SHM_RING_H
 
-#include "util/align.h"
-
 #include <stddef.h>
 #include <stdint.h>
 
-#define SM_LINE 64u
 #define SM_RING 4u /* number of slots of a ring, unless it is to be deeper */
 #define SM_RING_ROUNDS 8u /* a growing ring has twice the slots once chunks have gone through as many of them so many times */
 
@@ -19,14 +16,8 @@ struct sm_ring {
 	char *at; /* its first slot, in the receiver's heap; of a multicast in the sender's */
 	uint32_t slots; /* number of them */
 	uint32_t first; /* how many of them it begins with; `slots` is that times a power of two */
-	uint32_t slot; /* bytes of a slot */
+	size_t slot; /* bytes of a slot */
 };
-
-/* Returns the bytes of a slot. chunk: bytes of the message's chunks */
-static inline uint32_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
-{
-	return bytes < chunk ? (uint32_t)align_up((size_t)bytes, SM_LINE) : chunk;
-}
 
 /* Returns the highest power of two that is at most n, which is not 0. */
 static inline uint64_t sm_power_below(uint64_t n)

@@ -46,6 +46,7 @@
 #include "backends/common/dispatch.h"
 #include "backends/shm/fill.h"
 #include "backends/shm/learn.h"
+#include "backends/shm/ring.h"
 #include "backends/shm/state.h"
 #include "format/check.h"
 #include "util/align.h"
@@ -58,6 +59,12 @@
 /* Bytes of a chunk: of a staged slot, and of what an end of a pull copies at a time */
 #define SM_CHUNK_MIN 8192u
 #define SM_CHUNK 32768u
+
+/* Returns the bytes of a slot in the ring of a staged message. chunk: bytes of its chunks */
+static inline size_t sm_slot_bytes(uint64_t bytes, uint32_t chunk)
+{
+	return bytes < chunk ? align_up((size_t)bytes, SM_LINE) : chunk;
+}
 
 /* Which end of a message this rank is. A message that another backend carries has none here, nor has an op that is no message. */
 enum sm_end { SM_NEITHER, SM_SEND, SM_RECV };

@@ -4,11 +4,12 @@
 #define BACKENDS_SHM_WORDS_H
 
 #include "backends/backend.h"
-#include "backends/shm/ring.h"
 #include "util/align.h"
 #include "util/order.h"
 
 #include <stdatomic.h>
+
+#define SM_LINE 64u
 
 /* loan: eager, or by pull if the sender lends its bytes; multicast: several sends share the slots; learned: pull or staged, whichever
  * turns out to be faster */

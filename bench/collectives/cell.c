@@ -28,7 +28,8 @@ static size_t bytes_of(size_t count)
 	return (count ? count : 1) * sizeof(double);
 }
 
-enum what cell_even(const struct cell *c)
+/* Returns the collective without counts for each rank that moves the same data; that is itself if it has none. */
+static enum what even(const struct cell *c)
 {
 	switch (c->what) {
 	case REDUCE_SCATTER:
@@ -48,21 +49,21 @@ enum what cell_even(const struct cell *c)
 
 size_t cell_in_bytes(const struct cell *c)
 {
-	const enum what w = cell_even(c);
+	const enum what w = even(c);
 
 	return bytes_of(w == ALLTOALL || w == SCATTER || w == REDUCE_SCATTER_BLOCK ? c->count * (size_t)c->size : c->count);
 }
 
 size_t cell_out_bytes(const struct cell *c)
 {
-	const enum what w = cell_even(c);
+	const enum what w = even(c);
 
 	return bytes_of(w == ALLTOALL || w == ALLGATHER || w == GATHER ? c->count * (size_t)c->size : c->count);
 }
 
 size_t cell_sent(const struct cell *c)
 {
-	switch (cell_even(c)) {
+	switch (even(c)) {
 	case BARRIER:
 		return 0;
 	case BCAST:
@@ -79,7 +80,7 @@ size_t cell_sent(const struct cell *c)
 
 size_t cell_received(const struct cell *c)
 {
-	switch (cell_even(c)) {
+	switch (even(c)) {
 	case BARRIER:
 		return 0;
 	case BCAST:
@@ -187,7 +188,7 @@ static bool is_sum(const struct cell *c, int ranks, size_t at, uint64_t k)
 bool cell_right(const struct cell *c, uint64_t k)
 {
 	const size_t offset = c->count * (size_t)c->rank, n = cell_received(c);
-	const enum what w = cell_even(c);
+	const enum what w = even(c);
 	bool right = true;
 
 	if (!n)

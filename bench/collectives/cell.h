@@ -44,8 +44,6 @@ struct cell {
 	void *state; /* of the side that carries the collective out; begins with what its start takes, such as a handle */
 };
 
-/* Returns the collective without counts for each rank that moves the same data; that is itself if it has none. */
-enum what cell_even(const struct cell *c);
 /* Bytes that the buffers of a rank need; a broadcast needs `in` only. At least 8. */
 size_t cell_in_bytes(const struct cell *c);
 size_t cell_out_bytes(const struct cell *c);
