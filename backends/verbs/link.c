@@ -72,6 +72,19 @@ int vb_link_make(struct vb_bound *v, struct vb_link *l, struct vb_dev *d, uint64
 	return err;
 }
 
+/* Returns why the device does not reach a peer. why: what it says */
+static const char *reason(const struct vb_link *l, const char *why)
+{
+	/* It may have failed itself, so that no rank of another node can be reached. */
+	return vb_dev_works(l->dev) ? why : "the port of this rank's RDMA device is down";
+}
+
+/* True for an error of a connect that nobody has answered: with RoCE the kernel asks the network for the peer's address. */
+static bool is_silent(int err)
+{
+	return err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH;
+}
+
 int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_contact *mine, const struct vb_contact *theirs,
 		    uint32_t qpn)
 {
@@ -109,6 +122,8 @@ int vb_link_connect(struct vb_bound *v, struct vb_link *l, const struct vb_conta
 					      IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
 			return 0;
 	}
+	if (is_silent(errno)) /* the group can still say so to all ranks, and may go on without this bind */
+		return group_error(v->sm.b.group, -ERR_DEAD, "rank %u cannot be reached: %s", l->peer, reason(l, strerror(errno)));
 	return group_error(v->sm.b.group, -ERR_SYS, "the queue pair for rank %u cannot be connected: %s", l->peer,
 			   strerror(errno));
 }
@@ -182,10 +197,7 @@ int vb_link_error(struct be_group *g, const struct vb_link *l)
 
 	if (!why && atomic_load(&l->heard_bye) && !group_lost(g))
 		return group_error(g, -ERR_DEAD, "rank %u has left: it has freed its request", l->peer);
-	/* This rank's own device has failed, so that no rank of another node can be reached. */
-	if (why && !vb_dev_works(l->dev))
-		return group_unreachable(g, l->peer, "the port of this rank's RDMA device is down");
-	return group_unreachable(g, l->peer, why ? l->dev->lib->wc_status_str(why) : "it does not answer");
+	return group_unreachable(g, l->peer, why ? reason(l, l->dev->lib->wc_status_str(why)) : "it does not answer");
 }
 
 /* ---- leaving ---- */

@@ -95,6 +95,13 @@ nodes="--hosts node0,node1 -n 4" alone="--no-shm -n 2"
 	fi
 }
 
+# The peer's wire is not found while ranks bind; by their other wire they can talk.
+ssh node1 ip link set eth1 arp off
+ip neigh flush dev eth1
+GOAL_VERBS_DEVICE=rxe1 devices lost '' --hosts node0,node1 -n 2 --count 1000 schedules/bcast_binomial.goal
+check "verbs_nodes.lost $(head -n 1 "$TMP/err")" grep -q ': rank 0: rank 1 cannot be reached: Connection timed out$' "$TMP/err"
+ssh node1 ip link set eth1 arp on
+
 # A rank leaves the group while what it has sent is on a slow wire; the ranks' other wire, by which they learn that, is fast.
 tc qdisc add dev eth1 root netem delay 200ms
 GOAL_VERBS_DEVICE=rxe1 timeout 60 "$BUILD/bin/goalrun" --hosts node0,node1 -n 2 --backend verbs --verify --count 1 --iters 1 --warmup 0 \
