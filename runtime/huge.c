@@ -92,8 +92,7 @@ void rt_huge_bind(struct mpix_sched_request *req)
 
 	req->page = (struct rt_page){ 0 };
 	req->makes_pages = false;
-	/* What a network has registered cannot be moved. Where ranks share CPUs, that could take a minute
-	 * (doc/decisions/shared-memory.md). */
+	/* What a network has registered cannot be moved. Where ranks share CPUs, that could take a minute (doc/decisions/memory.md). */
 	if (!req->be->near || req->crowded || !atomic_load_explicit(&req->ctx->huge.works, memory_order_relaxed))
 		return;
 	for (uint32_t i = 0; i < req->nbuffers; i++)
