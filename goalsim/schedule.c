@@ -201,6 +201,7 @@ int schedule_open(struct goalsim *s)
 		report_failed(s, err);
 		return err;
 	}
+	s->binary.posted = s->rules == RULES_COMPATIBLE;
 	err = sim_binary_open(&s->binary);
 	if (err)
 		schedule_report(s, err);

@@ -76,6 +76,12 @@ static void use_rank(struct sim_binary *x, uint32_t rank)
 	x->args.args = x->turned;
 }
 
+/* Returns what sim_order_ops does for ops that have been made. */
+static int order_ops(struct sim_binary *x, uint32_t nops)
+{
+	return x->posted || x->b.meta->flags & BIN_F_PLAIN ? 0 : sim_order_ops(&x->order, &x->classes, x->ops, nops);
+}
+
 /* ---- parametric binaries ---- */
 
 /* Makes memory for more ops. Returns -ERR_SPACE if a rank may not have more. */
@@ -127,13 +133,16 @@ static int make_by_program(void *arg, uint32_t rank, struct sim_rank *out)
 		shift_ops(x, rank);
 		*out = x->first;
 		out->ops = x->ops;
-		return 0;
+		err = order_ops(x, out->nops);
+		out->like = err ? 0 : out->like;
+		return err < 0 ? err : 0;
 	}
 	err = run_program(x);
 	for (uint32_t i = 0; i < x->space.nops && !err; i++)
 		err = make_op(x, &x->space.ops[i], &x->ops[i]);
+	err = err ? err : order_ops(x, x->space.nops);
 	*out = (struct sim_rank){ x->ops, x->space.deps, x->space.nops, x->space.ndeps, 0 };
-	return err;
+	return err < 0 ? err : 0;
 }
 
 /* Keeps rank 0, whose ops have just been made, as the one that all are like. */
@@ -147,7 +156,8 @@ static int keep_first(struct sim_binary *x)
 	x->first = (struct sim_rank){ ops, deps, nops, ndeps, 1 };
 	for (uint32_t i = 0; i < nops && !err; i++)
 		err = make_op(x, &x->space.ops[i], &x->ops[i]);
-	if (err)
+	err = err ? err : order_ops(x, nops);
+	if (err < 0)
 		return err;
 	memcpy(ops, x->ops, nops * sizeof *ops);
 	memcpy(deps, x->space.deps, ndeps * sizeof *deps);
@@ -253,8 +263,12 @@ static int make_from_section(void *arg, uint32_t rank, struct sim_rank *out)
 		set_peers(x, &v);
 	else
 		err = make_row(x, row, &v);
+	err = err ? err : order_ops(x, v.nops);
+	if (err < 0)
+		return err;
+	x->like += err > 0;
 	*out = (struct sim_rank){ x->ops, x->space.deps, v.nops, v.ndeps, x->like };
-	return err;
+	return 0;
 }
 
 /* Makes an op of each class. The exact range of a copy is only of interest if it copies onto itself. */
@@ -318,6 +332,7 @@ void sim_binary_close(struct sim_binary *x)
 	free(x->ops);
 	free(x->of_class);
 	sim_row_fini(&x->row);
+	sim_order_fini(&x->order);
 }
 
 int sim_binary_ops(struct sim_binary *x, uint32_t rank, const struct bin_op **out)

@@ -4,6 +4,7 @@
 #ifndef BACKENDS_SIM_BINARY_H
 #define BACKENDS_SIM_BINARY_H
 
+#include "backends/sim/order.h"
 #include "backends/sim/row.h"
 #include "backends/sim/sim.h"
 #include "backends/sim/window.h"
@@ -15,6 +16,7 @@ struct sim_binary {
 	struct bin_args args; /* the fields rank and args are not read if by_rank is set */
 	uint32_t element; /* bytes of an element; 1 for plain GOAL */
 	struct sim_rate copy, reduce; /* time of copies and reductions, per byte */
+	bool posted; /* a recv takes the first message of its channel that has come, as in LogGOPSim, and not that of its number */
 	/* May be set before a rank is made: the root is so many ranks behind the one of `args`. */
 	uint32_t turn;
 	/* The fields below are outputs. */
@@ -27,6 +29,7 @@ struct sim_binary {
 	const struct bin_arg *common; /* args.args, as the caller has set it */
 	struct bin_arg *turned; /* arguments with another root */
 	bool alike; /* parametric: all ranks have the ops of rank 0, but for peers, which are so many ranks away: see alike.h */
+	struct sim_order order; /* unless `posted`, or the binary is of plain GOAL, which may have wildcards */
 	struct sim_rank first; /* rank 0 then; its arrays are owned here */
 	bool *shifted; /* for each op of rank 0, true if its peer depends on the rank */
 	struct sim_op *of_class; /* concrete: the size and the class of the ops of each row of CLASSES */

@@ -19,8 +19,8 @@ static bool is_same(const void *array, uint32_t i, const void *key)
 {
 	const struct sim_class *a = (const struct sim_class *)array + i, *b = key;
 
-	return a->kind == b->kind && a->tag == b->tag && a->cpu == b->cpu && a->nic == b->nic && a->high == b->high && a->idle == b->idle &&
-	       a->shared == b->shared && a->opens == b->opens;
+	return a->kind == b->kind && a->tag == b->tag && a->cpu == b->cpu && a->nic == b->nic && a->high == b->high &&
+	       a->before == b->before && a->idle == b->idle && a->shared == b->shared && a->opens == b->opens;
 }
 
 /* Stores in *at the position of a number, which is added if it is new. 0 is always the first one. */
@@ -45,7 +45,7 @@ static int find_positions(struct sim_classes *c, struct sim_class *k)
 static int64_t add_class(struct sim_classes *c, struct sim_class *k)
 {
 	const uint64_t place = ((uint64_t)k->cpu << 34 | (uint64_t)k->nic << 2) + k->kind;
-	const uint64_t hash = hash64(((uint64_t)k->tag << 32 | k->high) ^ hash64(place) ^ (k->idle | k->shared << 1 | k->opens << 2));
+	const uint64_t hash = hash64(((uint64_t)k->tag << 32 | k->high) ^ hash64(place) ^ (k->idle | k->shared << 1 | k->opens << 2 | (uint64_t)k->before << 3));
 	int64_t i = index_find(&c->index, hash, is_same, c->v.at, k);
 
 	if (i < 0) {
@@ -70,6 +70,16 @@ static inline int64_t find_class(struct sim_classes *c, struct sim_class k)
 int64_t sim_class(struct sim_classes *c, enum sim_kind kind, uint32_t tag, uint32_t cpu, uint32_t nic, uint32_t high)
 {
 	return find_class(c, (struct sim_class){ .kind = kind, .tag = tag, .cpu = cpu, .nic = nic, .high = high });
+}
+
+int64_t sim_ordered_class(struct sim_classes *c, uint32_t like, uint32_t before)
+{
+	struct sim_class k = c->v.at[like];
+
+	if (before >= SIM_MOST_CLASSES)
+		return -ERR_SPACE;
+	k.before = before & (SIM_MOST_CLASSES - 1);
+	return find_class(c, k);
 }
 
 int64_t sim_idle_class(struct sim_classes *c, uint32_t high)

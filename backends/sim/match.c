@@ -8,7 +8,7 @@
 
 bool match_fits(const struct sim_class *recv, uint32_t peer, const struct sim_class *send, uint32_t source)
 {
-	return (peer == source || peer == BIN_ANY) && (recv->tag == send->tag || recv->tag == BIN_ANY || send->tag == BIN_ANY);
+	return (peer == source || peer == BIN_ANY) && recv->before == send->before && (recv->tag == send->tag || recv->tag == BIN_ANY || send->tag == BIN_ANY);
 }
 
 /* True if one of the two is a recv, and the other a message for it. */

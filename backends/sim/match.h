@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Matching of recvs and messages. Each host has a hash table of those that wait, by source and tag, with linear probing: entries of
- * the same source and tag are in their order. A host where few wait has a chain of them instead, and so has one with
+ * Matching of recvs and messages. Each host has a hash table of those that wait, by source, tag and number (order.h), with linear
+ * probing: entries of the same ones are in their order. A host where few wait has a chain of them instead, and so has one with
  * wildcards, for which the order of all matters. */
 #ifndef BACKENDS_SIM_MATCH_H
 #define BACKENDS_SIM_MATCH_H
@@ -9,7 +9,7 @@
 
 /* A recv or a message that waits. */
 struct match_entry {
-	uint32_t key; /* hash of its source and tag */
+	uint32_t key; /* hash of its source, tag and number */
 	uint32_t op; /* 0: the slot is free; MATCH_GONE: the op was removed */
 };
 #define MATCH_GONE UINT32_MAX
@@ -37,7 +37,9 @@ static inline uint32_t match_slots(unsigned size)
 
 static inline uint32_t match_key(const struct sim *s, const struct op *op)
 {
-	return (uint32_t)(((uint64_t)op->peer << 32 | sim_class_of(s, op)->tag) * 0x9e3779b97f4a7c15 >> 32);
+	const struct sim_class *c = sim_class_of(s, op);
+
+	return (uint32_t)((((uint64_t)op->peer << 32 | c->tag) + ((uint64_t)c->before << 24)) * 0x9e3779b97f4a7c15 >> 32);
 }
 
 /* Returns the slot at which the search for a key begins. */

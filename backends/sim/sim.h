@@ -66,10 +66,11 @@ enum sim_kind { SIM_SEND, SIM_RECV, SIM_CALC, SIM_MESSAGE, SIM_KINDS = SIM_MESSA
 struct sim_class {
 	uint32_t tag, cpu, nic, high; /* as in struct bin_op; high: the upper 32 bits of the size */
 	uint32_t at_cpu, at_nic, at_pair; /* indices of the cpu, the nic, and this pair, among those of the schedule */
-	uint8_t kind; /* enum sim_kind */
-	bool idle; /* of a calc: it is time that passes, and occupies no cpu */
-	bool shared; /* of a calc: it occupies any cpu of its host that is open */
-	bool opens; /* of a calc: its cpu is closed to shared calcs until it is done */
+	uint32_t before : 24; /* of a message: how many of its channel are before it, if the order on channels counts; else 0 */
+	uint32_t kind : 5; /* enum sim_kind */
+	uint32_t idle : 1; /* of a calc: it is time that passes, and occupies no cpu */
+	uint32_t shared : 1; /* of a calc: it occupies any cpu of its host that is open */
+	uint32_t opens : 1; /* of a calc: its cpu is closed to shared calcs until it is done */
 };
 _Static_assert(sizeof(struct sim_class) == 32, "a power of two, as classes are found by their index");
 
@@ -90,6 +91,8 @@ struct sim_classes {
 void sim_classes_fini(struct sim_classes *c);
 /* Returns the number of the class of such ops, or -ERR_NOMEM, or -ERR_SPACE if there are too many. */
 int64_t sim_class(struct sim_classes *c, enum sim_kind kind, uint32_t tag, uint32_t cpu, uint32_t nic, uint32_t high);
+/* The same for messages like those of a class, each with so many of its channel before it. */
+int64_t sim_ordered_class(struct sim_classes *c, uint32_t like, uint32_t before);
 /* The same for calcs that occupy no cpu; any cpu that is open; or a cpu that they open. */
 int64_t sim_idle_class(struct sim_classes *c, uint32_t high);
 int64_t sim_shared_class(struct sim_classes *c, uint32_t high);
