@@ -104,31 +104,51 @@ bool rt_uses(const struct ir_rank *r, uint32_t buffer)
 	return false;
 }
 
+/* Returns the first buffer whose size is not the one that is due, or the number of buffers. One that is not due on this rank may be there
+ * if no op uses it. */
+static uint32_t find_misfit(const struct bin *b, const struct ir_rank *r, const uint64_t *due)
+{
+	uint32_t i = 0;
+
+	/* Command queues are not searched for uses of the buffer: there it counts as used. */
+	while (i < b->nbuffers && (b->buffers[i].mode == BIN_SCRATCH || r->bufsize[i] == due[i] || (!due[i] && !b->target && !rt_uses(r, i))))
+		i++;
+	return i;
+}
+
 /* Checks that buffers have the sizes that the definition of the collective gives them. A buffer that the definition does
- * not have on this rank gets size 0 if no op uses it. Returns 0, or an error with a message. */
+ * not have on this rank gets size 0. Returns 0, or an error with a message. */
 static int check_sizes(struct mpix_sched *s, const struct bin_args *a, bool inplace, struct ir_rank *r)
 {
 	const struct bin *b = &s->image->bin;
-	struct ir_fault fault;
-	uint64_t *due;
+	/* A concrete binary may have been compiled for use in place. Then its caller does not say so. */
+	const bool either = !inplace && !(b->meta->flags & BIN_F_PARAMETRIC);
+	struct ir_fault fault, other;
+	uint64_t *due, *within;
+	uint32_t misfit;
 	int err;
 
 	if (!s->image->sized)
 		return 0;
-	due = mem_alloc(b->nbuffers * sizeof *due);
-	err = due ? claim_sizes(&s->image->claim, a, inplace, due, &fault) : -ERR_NOMEM;
+	due = mem_alloc(2 * b->nbuffers * sizeof *due);
+	if (!due)
+		return rt_fail(s->ctx, -ERR_NOMEM);
+	within = due + b->nbuffers;
+	err = claim_sizes(&s->image->claim, a, inplace, due, &fault);
+	misfit = err ? 0 : find_misfit(b, r, due);
+	if (!err && misfit < b->nbuffers && either && !claim_sizes(&s->image->claim, a, true, within, &other) &&
+	    find_misfit(b, r, within) == b->nbuffers) {
+		memcpy(due, within, b->nbuffers * sizeof *due);
+		misfit = b->nbuffers;
+	}
 	if (err)
 		err = err == -ERR_CLAIM ? rt_error(s->ctx, err, "%s", fault.text) : rt_fail(s->ctx, err);
-	for (uint32_t i = 0; i < b->nbuffers && !err; i++) {
-		if (b->buffers[i].mode == BIN_SCRATCH || r->bufsize[i] == due[i])
-			continue;
-		/* Command queues are not searched for uses of the buffer: there it counts as used. */
-		if (!due[i] && !b->target && !rt_uses(r, i))
-			r->bufsize[i] = 0;
-		else
-			err = rt_error(s->ctx, -ERR_CLAIM, "the buffer %s has %" PRIu64 " elements, in %s it has %" PRIu64,
-				       bin_str(b, b->buffers[i].name), r->bufsize[i], s->image->claim.name, due[i]);
-	}
+	else if (misfit < b->nbuffers)
+		err = rt_error(s->ctx, -ERR_CLAIM, "the buffer %s has %" PRIu64 " elements, in %s it has %" PRIu64,
+			       bin_str(b, b->buffers[misfit].name), r->bufsize[misfit], s->image->claim.name, due[misfit]);
+	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
+		if (b->buffers[i].mode != BIN_SCRATCH)
+			r->bufsize[i] = due[i];
 	free(due);
 	return err;
 }

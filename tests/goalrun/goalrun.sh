@@ -168,6 +168,12 @@ sed -i 's/send data to q/if r > p { send data to q }/; s/if r != root { recv.*//
 status repeats 1 '--seed 5 -T reduce-deps -D n=2 -D w=4,5 ' -n 3 --verify --seed 5 -D n=2 -D w=4,5 -T reduce-deps "$TMP/par.goal"
 "$GOALC" "$bcast" -o "$TMP/b.bin"
 status passes_of_binary 2 '-T works on a schedule' -n 2 -T reduce-deps "$TMP/b.bin"
+# What was compiled for use in place has buffers of that use, which its caller does not say.
+for s in allreduce_ring gather_linear; do
+	"$GOALC" "$ROOT/schedules/$s.goal" -n 2 -D inplace=1 -o "$TMP/in.bin"
+	check goalrun.in_place.$s run -n 2 --verify --iters 2 --count 5 "$TMP/in.bin"
+done
+check goalrun.in_place.queues run -n 2 --backend smcq --sample inplace --verify --iters 2 --count 5 "$ROOT/schedules/allgather_ring.goal"
 status bad_wait 2 '--wait is' -n 2 --wait long "$bcast"
 status bad_placement 1 'there is no core 999999' -n 2 --placement 999999 "$bcast"
 status bad_progress 2 '--progress is app' -n 2 --progress nic "$bcast"
