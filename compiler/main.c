@@ -46,6 +46,10 @@ static int check_binary(struct goalc *c)
 		goal_diag(c->diags, GOAL_ERROR, file, NULL, "this is a binary already");
 		return -ERR_SYNTAX;
 	}
+	if (c->passes) {
+		goal_diag(c->diags, GOAL_ERROR, file, NULL, "passes are for texts, and this is a binary");
+		return -ERR_SYNTAX;
+	}
 	err = file_load(&c->in);
 	if (err)
 		return err;

@@ -82,7 +82,10 @@ static int take_sizes(const struct option_use *u)
 	struct goalc *c = u->fields;
 
 	c->every = !strcmp(u->arg, "all");
-	return c->every ? 0 : take_range(u);
+	if (!c->every)
+		return take_range(u);
+	c->sizes = (struct option_range){ 0 };
+	return 0;
 }
 
 static int take_model(const struct option_use *u)
@@ -109,16 +112,16 @@ static int take_tree(const struct option_use *u)
 #define ACTION(what) .take = take_action, .min = what
 
 static const struct option_row rows[] = {
-	{ .letter = 'o', .arg = "FILE", .help = "write to this file", .take = take_text, FIELD(output), .without = "select|check-table" },
+	{ .letter = 'o', .arg = "FILE", .help = "write to this file", .take = take_text, FIELD(output), .without = "select|check-table|list-passes|list-checks" },
 	{ .letter = 'n', .arg = "RANKS[-RANKS]|all", .help = "for this number of ranks; a range or all with --verify", .take = take_sizes,
-	  FIELD(sizes), .min = 1, .max = 1 << 28, .without = "model" },
-	{ .letter = 'g', .help = "keep names and source lines", FIELD(debug), .without = "select|check-table|model" },
+	  FIELD(sizes), .min = 1, .max = 1 << 28, .without = "model|list-passes|list-checks" },
+	{ .letter = 'g', .help = "keep names and source lines", FIELD(debug), .without = "select|check-table|model|list-passes|list-checks" },
 	{ .letter = 'D', .arg = "NAME[@RANK]=VALUE[,VALUE...]", .help = "the value of a parameter; with --verify also a range A-B",
-	  .take = take_define, FIELD(defines), .max = 1, .without = "check-table|model" },
+	  .take = take_define, FIELD(defines), .max = 1, .without = "check-table|model|list-passes|list-checks" },
 	{ .letter = 'T', .arg = "PASS[:KEY=VALUE[,KEY=VALUE...]]", .help = "apply a pass", .take = take_pass, FIELD(passes),
-	  .without = "select|check-table|model" },
+	  .without = "select|check-table|model|list-passes|list-checks" },
 	{ .letter = 'W', .arg = "[no-]CHECK", .help = "turn a check on, or off", .take = take_check, FIELD(checks_off),
-	  .without = "select|check-table|model" },
+	  .without = "select|check-table|model|list-passes|list-checks" },
 
 	{ .help = "What is done instead of writing a binary:" },
 	{ .name = "stats", .help = "print numbers about the schedule", ACTION(STATS) },

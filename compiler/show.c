@@ -183,6 +183,10 @@ static int stats_text(const struct goalc *c, const struct ir_graph *g, char **ou
 	const size_t n = sizeof rows / sizeof *rows;
 	struct text text = { 0 };
 
+	if (err == -ERR_OVERFLOW) {
+		goal_diag(c->diags, GOAL_ERROR, (struct goal_loc){ .file = 0 }, NULL, "all sends together have more than %" PRId64 " bytes", INT64_MAX);
+		return -ERR_SYNTAX;
+	}
 	if (err)
 		return err;
 	if (c->json)

@@ -70,6 +70,7 @@ struct goalsim {
 	struct file in;
 	void *image;
 	size_t size;
+	bool defined; /* the image was compiled with the values of -D */
 	struct arg_rows rows;
 	struct sim_binary binary;
 	struct sim_params params;

@@ -148,6 +148,9 @@ int goalsim_options(struct goalsim *s, int argc, char **argv, bool *done)
 		return usage("--sweep compares at most %d schedules", MOST_COMPARED);
 	if (s->svg && option_is_dash(s->svg))
 		return usage("the results and --svg - would both be on standard output");
+	for (int i = 0; s->sweep.last && i < w.nrest; i++)
+		if (option_is_dash(w.rest[i]))
+			return usage("--sweep reads a schedule for each number of ranks, so it cannot be -");
 	if (s->svg && s->repeat && !s->sweep.last)
 		return usage("with --repeat, --svg needs --sweep");
 	if (s->node.cores && node_check(s))

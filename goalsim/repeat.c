@@ -42,7 +42,8 @@ int repeat_loop(struct goalsim *s, bool rotate, struct sim_result *r)
 	err = sim_repeat_open(p);
 	if (err == -ERR_STATE) {
 		progress_end(s->progress);
-		fprintf(stderr, "%s: error: its root cannot rotate: it has no parameter root, or was compiled for one\n",
+		fprintf(stderr, "%s: error: its root cannot rotate: it has no parameter root, or was compiled for one, or a pass "
+				"has been applied\n",
 			option_source(s->input));
 		return EXIT_FAULT;
 	}

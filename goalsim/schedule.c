@@ -75,6 +75,7 @@ static int compile_input(struct goalsim *s)
 					   .passes = s->passes,
 					   .most_ops = s->most_ops };
 
+	s->defined = fixed && !plain;
 	return compile_file(s->diags, option_source(s->input), &s->in, &o, &s->image, &s->size);
 }
 
@@ -136,9 +137,11 @@ static int set_args(struct goalsim *s)
 	if (s->nranks && s->nranks != a->size)
 		return REFUSE(s, "the schedule is for %u ranks, not for %" PRId64, a->size, s->nranks);
 	err = arg_rows_init(&s->rows, b, local ? a->size : 1);
-	err = err ? err : arg_rows_define(&s->rows, s->diags, 0, b, s->defines.v.at, s->defines.v.n, &a->count);
+	err = err ? err : arg_rows_define(&s->rows, s->diags, 0, b, s->defines.v.at, s->defined ? 0 : s->defines.v.n, &a->count);
 	if (err)
 		return err;
+	if (s->count >= 0 && a->count != s->count)
+		return REFUSE(s, "--count and -D count differ");
 	if (a->count < 0)
 		a->count = b->meta->count >= 0 ? b->meta->count : 1;
 	a->args = s->rows.by_rank[0];

@@ -126,8 +126,11 @@ int sim_machine_take(const struct option_use *u)
 		return rc ? rc : EXIT_FAULT;
 	}
 	rest = f.data;
-	for (unsigned n = 1; !rc && (line = strsep(&rest, "\n")); n++)
-		rc = take_line(u->field, u->arg, n, line);
+	for (unsigned n = 1; !rc && (line = strsep(&rest, "\n")); n++) {
+		const bool whole = rest || line + strlen(line) == f.data + f.len;
+
+		rc = whole ? take_line(u->field, u->arg, n, line) : refuse_line(u->arg, n, "there is a zero byte behind", line, "");
+	}
 	file_close(&f);
 	return rc;
 }

@@ -71,7 +71,8 @@ int print_stats(const struct ir_graph *g, struct ir_stats *st)
 
 			wild |= op->peer == BIN_ANY || op->tag == BIN_ANY;
 			st->sends += bin_sends(op->kind);
-			st->bytes += bin_sends(op->kind) ? op->len : 0;
+			if (bin_sends(op->kind) && (__builtin_add_overflow(st->bytes, op->len, &st->bytes) || st->bytes > INT64_MAX))
+				return -ERR_OVERFLOW;
 			st->recvs += bin_recvs(op->kind);
 			st->reduces += bin_reduces(op->kind); /* some ops count both as a recv and as a reduce */
 			st->calcs += op->kind == BIN_OP_CALC;

@@ -360,4 +360,19 @@ for what in --emit=goal --emit=json --emit=dot --stats --dump; do
 	goalc $what two.goal -n 2 -D w=0,2 -D count=3 -D k=2 >out 2>err
 	check "print.other_values $what" [ "$?,$(grep -c '^two.goal:[56]:3: error: .* (and 1 like it, of ranks 0-1) \[size\]$' err)" = 1,1 ]
 done
+# Numbers that do not fit, and options that have no effect.
+goalc --stats "$ROOT/schedules/bcast_linear.goal" -n 3 -D count=$(((1 << 63) - 1)) >out 2>err
+check print.stats_overflow [ "$?,$(wc -c <out),$(grep -c 'all sends together have more than 9223372036854775807 bytes$' err)" = 1,0,1 ]
+goalc "$ROOT/schedules/bcast_binomial.goal" -o b.bin
+for what in --verify --stats --emit=goal; do
+	goalc $what b.bin -n 3 -T segment:size=2 >out 2>err
+	check "print.passes_of_binary $what" [ "$?,$(wc -c <out),$(cat err)" = '1,0,b.bin: error: passes are for texts, and this is a binary' ]
+done
+for option in '-o x' '-n 3' -g '-D a=1' '-T reorder' -Wrace; do
+	# shellcheck disable=SC2086
+	goalc --list-passes $option >out 2>err
+	check "print.list $option" [ "$?,$(wc -c <out),$(head -n 1 err)" = "2,0,goalc: ${option:0:2} does not go with --list-passes" ]
+done
+goalc --verify -n 4 -n all "$ROOT/schedules/bcast_binomial.goal" >out 2>err
+check print.last_sizes grep -q 'proved for 1-17' out
 finish

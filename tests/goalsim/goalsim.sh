@@ -437,6 +437,8 @@ for bad in 'M 3:there is no parameter M' 'L:no value of L' 'L -1:this is no valu
 	refused "params $text" 1 "bad.params:2: error: " --params bad.params "$B"
 	check "goalsim.params_text $text" grep -qF "${bad#*:}" err
 done
+printf 'L 5\0\no 3\n' >zero.params
+refused params_zero 1 'zero.params:1: error: there is a zero byte behind L 5' --params zero.params "$B"
 refused params_none 1 'none.params: No such file' --params none.params "$B"
 refused measured_none 1 'none.txt: error: No such file' -n 3 --measured none.txt "$B"
 refused measured_other 1 'run.txt: error: the trace is of another schedule: rank 0 has no op 0 that is a copy' -n 3 --measured run.txt "$B"
@@ -465,6 +467,10 @@ refused sweep_ranks 1 'the schedule is for 2 ranks, not for 4' --repeat 2 --swee
 refused no_ranks 1 'give the number of ranks with -n' "$ROOT/schedules/bcast_chain.goal"
 refused other_ranks 1 'the schedule is for 1 ranks, not for 3' -n 3 cpus.goal
 refused no_type 2 'did you mean double?' --type doubel cpus.goal
+refused no_root_by_pass 1 'or a pass has been applied' --repeat 2 --root rotate -T segment:size=2 -n 4 "$B"
+refused sweep_stdin 2 '--sweep reads a schedule for each number of ranks, so it cannot be -' --repeat 2 --sweep 2-4 -
+refused counts 1 '--count and -D count differ' -n 4 --count 9 -D count=8 "$B"
+check goalsim.define_global sim -n 4 -D count=8 -D segments=2 -T reorder "$ROOT/schedules/bcast_chain.goal"
 goalc cycle.goal -o cycle.bin 2>err
 refused passes_of_binary 1 'passes are for texts' -T segment:size=4 cycle.bin
 head -c 100 cycle.bin >cut.bin
