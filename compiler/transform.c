@@ -19,7 +19,7 @@ static void report_refused(struct goal_diags *d, const struct ir_graph *g, const
 			    why->other ? ": " : "", why->other ? check_op_text(g, why->rank, why->other - 1).s : "");
 	else
 		goal_diag(d, GOAL_ERROR, origin_file_loc(g->file), NULL, "%sthe pass %s cannot be applied: %s", g->sample, pass,
-			  *why->text ? why->text : err_text(err));
+			  *why->text ? why->text : err == -ERR_PASS && g->plain ? "GOAL is plain" : err_text(err));
 }
 
 int transform_graph(struct goal_diags *d, const char *list, const struct pass_ctx *c, enum check_for what,

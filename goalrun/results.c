@@ -396,7 +396,7 @@ static void add_case(json_object *report, const struct results *all, const struc
 
 	collective_sample_name(&g->bin, c->sample, sample, sizeof sample);
 	report_text(e, "schedule", schedule_of(all, g));
-	report_int(e, "count", c->count);
+	report_add(e, "count", is_dataless(&g->o) ? NULL : json_object_new_int64(c->count));
 	report_text(e, "type", run_type_names[c->type]);
 	report_text(e, "op", has_reduction(&g->o) ? run_op_names[c->op] : NULL);
 	report_add(e, "root", c->root < 0 ? NULL : json_object_new_int64(c->root));

@@ -22,7 +22,7 @@
 #define YYMALLOC mem_alloc
 #define YYFREE free
 /* Limits of the parser's stack and of the depth of an expression. Both bound the recursion of functions that walk the tree. */
-#define YYMAXDEPTH 4000
+#define YYMAXDEPTH 9000
 #define DEEPEST 2000u
 
 char *goal_param_get_text(void *scanner);

@@ -138,16 +138,6 @@ static double y_of(const struct timeline *l, const struct trace_slice *s)
 	return l->above + l->high * l->line[s->thread];
 }
 
-/* Adds a text, or the first bytes of it. */
-static void add_text(struct text *out, const char *s, size_t most)
-{
-	for (; *s && most; s++, most--)
-		if (*s == '<' || *s == '&' || *s == '>')
-			text_add(out, "&#%d;", *s);
-		else
-			text_add(out, "%c", *s);
-}
-
 /* Adds a time, with a unit that suits `scale`. */
 static void add_time(struct text *out, uint64_t ns, uint64_t scale)
 {
@@ -186,13 +176,13 @@ static void add_head(struct timeline *l)
 	int y = HEAD + 3;
 
 	text_add(out, "<text x='%d' y='%d' font-size='16' font-weight='bold'>", LEFT, HEAD);
-	add_text(out, l->t->title ? l->t->title : "What each rank did", SIZE_MAX);
+	text_add_xml(out, l->t->title ? l->t->title : "What each rank did", SIZE_MAX);
 	text_add(out, "</text>\n");
 	while (note && *note) {
 		const size_t len = strcspn(note, "\n");
 
 		text_add(out, "<text x='%d' y='%d' fill='#444'>", LEFT, y += NOTE);
-		add_text(out, note, len);
+		text_add_xml(out, note, len);
 		text_add(out, "</text>\n");
 		note += len + (note[len] == '\n');
 	}

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 json_object *report_new(const char *program, const char *schedule)
 {
@@ -47,9 +48,25 @@ void report_int(json_object *to, const char *key, int64_t value)
 	report_add(to, key, json_object_new_int64(value));
 }
 
+/* Makes a string of a text whose bytes need not be characters. */
+static json_object *new_string(const char *s)
+{
+	struct text t = { 0 };
+	json_object *string;
+	char *whole;
+
+	for (size_t n; *s; s += n ? n : 1) {
+		n = text_char(s, strlen(s));
+		text_add(&t, "%.*s", n ? (int)n : (int)strlen(TEXT_NO_CHAR), n ? s : TEXT_NO_CHAR);
+	}
+	string = text_take(&t, &whole) ? NULL : json_object_new_string(whole);
+	free(whole);
+	return string;
+}
+
 void report_text(json_object *to, const char *key, const char *value)
 {
-	report_add(to, key, value ? json_object_new_string(value) : NULL);
+	report_add(to, key, value ? new_string(value) : NULL);
 }
 
 int report_take(json_object *report, char **out)

@@ -79,24 +79,10 @@ static double scaled(enum svg_scale scale, double v)
 
 /* ---- texts ---- */
 
-/* Adds len bytes of a text and escapes the characters that have a meaning in XML. */
-static void add_some(struct text *t, const char *s, size_t len)
-{
-	for (const char *end = s + len; s < end; s++)
-		if (*s == '<')
-			text_add(t, "&lt;");
-		else if (*s == '>')
-			text_add(t, "&gt;");
-		else if (*s == '&')
-			text_add(t, "&amp;");
-		else
-			text_add(t, "%c", *s);
-}
-
 static void add_label(struct text *t, double x, double y, const char *how, const char *s)
 {
 	text_add(t, "<text x='%.1f' y='%.1f'%s>", x, y, how);
-	add_some(t, s, strlen(s));
+	text_add_xml(t, s, strlen(s));
 	text_add(t, "</text>\n");
 }
 
@@ -145,7 +131,7 @@ static unsigned add_lines(struct text *t, double x, double y, double width, doub
 		const size_t len = fitting(s, width, size);
 
 		text_add(t, "<text x='%.1f' y='%.1f' font-size='%.0f'%s>", x, y + lines * size * LINE / FONT, size, how);
-		add_some(t, s, len);
+		text_add_xml(t, s, len);
 		text_add(t, "</text>\n");
 		s += len + (s[len] == ' ');
 	}
@@ -394,7 +380,7 @@ static void add_axes(const struct panel *a)
 	add_label(t, middle, a->bottom + 38, " text-anchor='middle'", a->p->x.name);
 	text_add(t, "<text transform='translate(%.1f %.1f) rotate(-90)' text-anchor='middle'>", a->left - 18 - labels,
 		 (a->top + a->bottom) / 2);
-	add_some(t, a->p->y.name, strlen(a->p->y.name));
+	text_add_xml(t, a->p->y.name, strlen(a->p->y.name));
 	text_add(t, "</text>\n");
 }
 
@@ -533,7 +519,7 @@ static void add_mark(const struct panel *a)
 	text_add(a->t, "<circle cx='%.1f' cy='%.1f' r='5' fill='none' stroke='black' stroke-width='1.5'/>\n", x, y);
 	text_add(a->t, "<text x='%.1f' y='%.1f' text-anchor='%s' stroke='white' stroke-width='4' paint-order='stroke'>", x,
 		 y + 22 < a->bottom ? y + 22 : y - 12, anchor);
-	add_some(a->t, a->p->mark_text, strlen(a->p->mark_text));
+	text_add_xml(a->t, a->p->mark_text, strlen(a->p->mark_text));
 	text_add(a->t, "</text>\n");
 }
 
@@ -693,7 +679,7 @@ int svg_make(const struct svg_picture *p, char **out)
 		 "<svg xmlns='http://www.w3.org/2000/svg' width='%.0f' height='%.0f' viewBox='0 0 %.0f %.0f' "
 		 "font-family='sans-serif' font-size='%d'>\n<rect width='100%%' height='100%%' fill='white'/>\n<title>",
 		 width, y + 8, width, y + 8, FONT);
-	add_some(&t, p->title, strlen(p->title));
+	text_add_xml(&t, p->title, strlen(p->title));
 	text_add(&t, "</title>\n%s</svg>\n", inside);
 	free(inside);
 	return text_take(&t, out);

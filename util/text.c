@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void text_add(struct text *t, const char *fmt, ...)
 {
@@ -55,6 +56,40 @@ int text_take(struct text *t, char **out)
 	}
 	*out = t->at;
 	return t->err;
+}
+
+size_t text_char(const char *s, size_t len)
+{
+	const unsigned char *c = (const unsigned char *)s, first = len ? *c : 0x80;
+	const size_t n = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+
+	if (n > len)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	/* longer than need be, a surrogate, or above U+10FFFF */
+	if (n > 2 && ((first == 0xe0 && c[1] < 0xa0) || (first == 0xed && c[1] > 0x9f) || (first == 0xf0 && c[1] < 0x90) ||
+		      (first == 0xf4 && c[1] > 0x8f)))
+		return 0;
+	return n;
+}
+
+void text_add_xml(struct text *t, const char *s, size_t len)
+{
+	size_t n;
+
+	for (const char *end = s + strnlen(s, len); s < end; s += n ? n : 1) {
+		n = text_char(s, (size_t)(end - s));
+		if (*s == '<')
+			text_add(t, "&lt;");
+		else if (*s == '>')
+			text_add(t, "&gt;");
+		else if (*s == '&')
+			text_add(t, "&amp;");
+		else
+			text_add(t, "%.*s", n ? (int)n : (int)strlen(TEXT_NO_CHAR), n ? s : TEXT_NO_CHAR);
+	}
 }
 
 void text_clean(char *s, size_t len)

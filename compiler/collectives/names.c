@@ -26,11 +26,22 @@ const char *collective_defined_as(const char *name)
 	return name;
 }
 
+/* Returns the first place of a name among those that have a definition, or their number. */
+static size_t first_of(const char *name)
+{
+	size_t i = 0;
+
+	while (i < sizeof names / sizeof *names && strcmp(names[i], name) != 0)
+		i++;
+	return i;
+}
+
 const char *collective_name(const char *name)
 {
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (!strcmp(names[i], name))
-			return names[i];
+	const size_t at = first_of(name);
+
+	if (at < sizeof names / sizeof *names)
+		return names[at];
 	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
 		if (!strcmp(same[i][0], name))
 			return same[i][0];
@@ -57,7 +68,8 @@ struct nearest collective_nearest(const char *name)
 	struct nearest n = { .word = name };
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		nearest_name(&n, names[i]);
+		if (first_of(names[i]) == i) /* those of neighbours have two definitions */
+			nearest_name(&n, names[i]);
 	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
 		nearest_name(&n, same[i][0]);
 	return n;

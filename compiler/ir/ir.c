@@ -385,8 +385,10 @@ static int specialise_rank(ops_of *get, const struct bin *b, const struct bin_ar
 		if (err)
 			break;
 	}
-	if (!err && sp.nops > most)
+	if (!err && sp.nops > most) { /* known only now, behind the op that is one too many */
 		err = -ERR_SPACE;
+		sp.where = BIN_NONE;
+	}
 	if (err == -ERR_SPACE)
 		sp.value[0] = most;
 	err = err ? err : keep(r, &sp, room);

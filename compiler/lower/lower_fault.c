@@ -49,7 +49,7 @@ void lower_fault(struct goal_diags *d, unsigned file, const struct bin *b, const
 	char where[128], what[256];
 	int op = 0;
 
-	if (parametric) {
+	if (parametric && fault->where != BIN_NONE) {
 		op = b->code[fault->where].op;
 		if (locs)
 			at = locs[fault->where];

@@ -438,6 +438,10 @@ static __attribute__((noinline)) void gen_schedule(struct gen *g, const struct g
 		g->result = true;
 		im->meta.result = gen_code(g, s->result);
 	}
+	if (im->params.n >= BIN_NOREG)
+		gen_error(g, s->loc, "syntax", "%s has more than 65534 parameters", s->name);
+	if (im->buffers.n >= BIN_NOREG)
+		gen_error(g, s->loc, "syntax", "%s has more than 65534 buffers, with those of its calls", s->name);
 	im->meta.nregs = g->most;
 	im->meta.nlabels = scope.labels->n;
 	g->scope = NULL;

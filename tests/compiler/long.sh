@@ -59,6 +59,18 @@ plain() { printf 'num_ranks 1\nrank 0 {\n'; cat; printf '\n}\n'; }
 { printf 'schedule s\n'; each 'buffer in b%d[count]\n'; body; } | long verify_buffers 0 '83 cases' --verify
 { printf 'schedule s('; each 'q%d = 1, '; printf 'last = 1)\n'; body; } |
 	long verify_parameters 0 'q7 = 1 and 64993 others' --verify
+{ printf 'schedule s\n'; each 'buffer in b%d[count]\n' | head -n 65000; each 'buffer in c%d[count]\n' | head -n 535; body; } |
+	long many_buffers 1 's has more than 65534 buffers, with those of its calls'
+{ printf 'schedule s('; each 'q%d = 1, '; each 'p%d = 1, ' | head -c 6000; printf 'last = 1)\n'; body; } |
+	long many_parameters 1 's has more than 65534 parameters'
+# nest BEGIN : 950 levels
+nest() { decls; printf 'rank r of p {\n'; seq 950 | awk -v f="$1\n" '{ printf f, $1 }'; printf nop; run 950 '}'; printf '\n}\n'; }
+nest 'for i%d = 0 to 0 {' | long nested_for 0 ''
+nest 'if r >= 0 {' | long nested_if 0 ''
+nest 'if r < 0 { nop } else {' | long nested_else 0 ''
+{ decls; printf 'rank r of p {\nif r < 0 { nop }'; seq -f ' else if r < -%.0f { nop }' 950 | tr -d '\n'; printf ' else { nop }\n}\n'; } | long else_if 0 ''
+{ decls; printf 'rank r of p {\n'; seq -f 'l%.0f: nop' 950; printf 'last: nop\nlast requires '; seq -f 'l%.0f' 950 | paste -sd ,; printf '}\n'; } |
+	long label_list 0 ''
 { decls; printf 'rank r of p {\n'; each 'l%d: nop\n'; printf '}\n'; } |
 	long labels 1 'the schedule is long: not checked for sizes' # what checking takes has an end, and -o says so
 { decls; printf 'rank r of p {\n'; each 'x%d = 1\n'; printf 'nop }\n'; } | long variables 1 'the schedule has too many variables'

@@ -373,6 +373,8 @@ for option in '-o x' '-n 3' -g '-D a=1' '-T reorder' -Wrace; do
 	goalc --list-passes $option >out 2>err
 	check "print.list $option" [ "$?,$(wc -c <out),$(head -n 1 err)" = "2,0,goalc: ${option:0:2} does not go with --list-passes" ]
 done
+GOAL_MAX_OPS=2 goalc --verify -n 2-6 "$ROOT/schedules/bcast_linear.goal" >out 2>err
+check print.no_place grep -q '^[^ ]*bcast_linear.goal: error: size 4, count 0, root 0: rank 0: there are more than 2 ops' err
 goalc --verify -n 4 -n all "$ROOT/schedules/bcast_binomial.goal" >out 2>err
 check print.last_sizes grep -q 'proved for 1-17' out
 finish

@@ -84,5 +84,5 @@ refused auto_chain 'split-tree cannot be applied: the levels' bcast_chain split-
 refused no_cores 'S=auto needs cores=N too' bcast_binomial split-tree:S=auto
 printf 'num_ranks 1\nrank 0 {\na: calc 1\n}\n' >"$TMP/plain.goal"
 goalc "$TMP/plain.goal" -T odd-even -o "$TMP/x.bin" 2>"$TMP/err"
-check split.refuses.plain [ ! -e "$TMP/x.bin" -a -n "$(grep 'odd-even cannot be applied' "$TMP/err")" ]
+check split.refuses.plain [ ! -e "$TMP/x.bin" -a -n "$(grep 'odd-even cannot be applied: GOAL is plain' "$TMP/err")" ]
 finish

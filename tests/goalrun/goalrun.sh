@@ -168,6 +168,8 @@ sed -i 's/send data to q/if r > p { send data to q }/; s/if r != root { recv.*//
 status repeats 1 '--seed 5 -T reduce-deps -D n=2 -D w=4,5 ' -n 3 --verify --seed 5 -D n=2 -D w=4,5 -T reduce-deps "$TMP/par.goal"
 "$GOALC" "$bcast" -o "$TMP/b.bin"
 status passes_of_binary 2 '-T works on a schedule' -n 2 -T reduce-deps "$TMP/b.bin"
+run -n 2 --iters 2 --json "$ROOT/schedules/barrier_dissemination.goal"
+check goalrun.json_no_count grep -q '"count": null' "$TMP/out"
 # What was compiled for use in place has buffers of that use, which its caller does not say.
 for s in allreduce_ring gather_linear; do
 	"$GOALC" "$ROOT/schedules/$s.goal" -n 2 -D inplace=1 -o "$TMP/in.bin"

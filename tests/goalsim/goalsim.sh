@@ -470,6 +470,9 @@ refused no_type 2 'did you mean double?' --type doubel cpus.goal
 refused no_root_by_pass 1 'or a pass has been applied' --repeat 2 --root rotate -T segment:size=2 -n 4 "$B"
 refused sweep_stdin 2 '--sweep reads a schedule for each number of ranks, so it cannot be -' --repeat 2 --sweep 2-4 -
 refused counts 1 '--count and -D count differ' -n 4 --count 9 -D count=8 "$B"
+cp cpus.goal $'\xff.goal' # a name that is no text
+sim --json $'\xff.goal'
+check goalsim.name_json grep -q $'"\xef\xbf\xbd.goal' out
 check goalsim.define_global sim -n 4 -D count=8 -D segments=2 -T reorder "$ROOT/schedules/bcast_chain.goal"
 goalc cycle.goal -o cycle.bin 2>err
 refused passes_of_binary 1 'passes are for texts' -T segment:size=4 cycle.bin
