@@ -537,12 +537,43 @@ int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error)
 	return MPIX_SCHED_SUCCESS;
 }
 
+/* True if two requests of an array are of different contexts. */
+static bool are_of_several(size_t n, const MPIX_Sched_request *reqs)
+{
+	const struct mpix_sched_request *last = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (last && reqs[i] && reqs[i]->ctx != last->ctx)
+			return true;
+		last = reqs[i] ? reqs[i] : last;
+	}
+	return false;
+}
+
+/* Waits for requests of several contexts in the order in which they complete: while this rank waited for one, it would make no progress
+ * on those of the other contexts, and the peers may wait for them. Returns the first error in the order of the array. */
+static int wait_by_turns(size_t n, const MPIX_Sched_request *reqs)
+{
+	int first = MPIX_SCHED_SUCCESS, at = 0, index, rc;
+
+	do {
+		rc = MPIX_Sched_waitany(n, reqs, &index);
+		if (rc && (!first || index < at)) {
+			first = rc;
+			at = index;
+		}
+	} while (index != MPIX_SCHED_UNDEFINED);
+	return first;
+}
+
 int MPIX_Sched_waitall(size_t n, const MPIX_Sched_request *reqs)
 {
 	int first = MPIX_SCHED_SUCCESS;
 
-	if (n && !reqs)
+	if ((n && !reqs) || n > INT_MAX)
 		return MPIX_SCHED_ERR_ARG;
+	if (n > 1 && are_of_several(n, reqs))
+		return wait_by_turns(n, reqs);
 	for (size_t i = 0; i < n; i++) {
 		int rc = MPIX_Sched_wait(reqs[i]);
 

@@ -667,9 +667,9 @@ void rt_unbind(struct mpix_sched_request *req)
 	/* A forked child must not touch what the parent shares with its threads and with other ranks. */
 	if (owned)
 		rt_comm_leave(req);
-	if (req->listed)
-		rt_active_list(req, false);
 	rt_ctx_remove(ctx, req);
+	if (req->listed) /* no other thread finds the request any more, to which it looks active from here on */
+		rt_active_list(req, false);
 	if (req->bound && owned)
 		req->be->unbind(req->bound);
 	for (uint32_t i = 0; i < req->nbuffers; i++)

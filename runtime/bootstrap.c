@@ -428,23 +428,33 @@ static void leave_bootstrap(struct rt_bootstrap *m)
 	free(m->ready);
 }
 
-/* Gives a group its number. spins, yields: of the group's own ranks. The ranks of an earlier group still need the cores if only some of
+/* Returns the id of a group, which may be the n-th one of a rank's context and the first one of another's. The secret cannot be found
+ * from it. */
+static uint64_t group_id(const char cookie[MAC_KEY])
+{
+	uint64_t half[MAC_KEY / sizeof(uint64_t)];
+
+	memcpy(half, cookie, sizeof half);
+	return rt_id(half[0], half[1]);
+}
+
+/* Counts a group of a context, and notes how it waits. spins, yields: of the group's own ranks. The ranks of an earlier group still need the cores if only some of
  * them are in this one.
  *
  * Where ranks share cores and yield in vain, or do not try to, they sleep often, and a membarrier, which waits until other CPUs have
  * executed it, costs more than what it saves in all rings. So if the first group is such a one, ringers do without membarrier, also
  * those of later groups. They read `asks` when they bind, after this. */
-static void number_group(struct be_group *g, unsigned spins, bool yields)
+static void count_group(struct be_group *g, unsigned spins, bool yields)
 {
 	struct mpix_sched_ctx *ctx = g->ctx;
 	struct rt_heap *heap = ctx->heap;
 
 	pthread_mutex_lock(&ctx->lock);
-	g->id = ++ctx->ngroups;
+	ctx->ngroups++;
 	if (!spins)
 		heap->crowded = true;
 	g->spins = heap->crowded ? 0 : spins;
-	if (g->id == 1 && heap->crowded && (!yields || ctx->policy > RT_YIELD))
+	if (ctx->ngroups == 1 && heap->crowded && (!yields || ctx->policy > RT_YIELD))
 		rt_heap_door(heap)->asks = true;
 	pthread_mutex_unlock(&ctx->lock);
 }
@@ -488,7 +498,8 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 		process = (struct rt_process *)(uintptr_t)m.ready[m.lead].process;
 		g->g.process = process;
 		g->g.board = process->board;
-		number_group(&g->g, count_spins(&m), can_yield(&m));
+		g->g.id = group_id(m.all[0].cookie);
+		count_group(&g->g, count_spins(&m), can_yield(&m));
 		atomic_init(&g->g.refs, 1);
 		rt_ctx_ref(ctx);
 		g->g.tally.sleepers = &process->board->sleepers;

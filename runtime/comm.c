@@ -408,11 +408,14 @@ void rt_comm_free(struct rt_process *l)
 
 	for (uint32_t k = 0; comm && k < comm->ndrivers; k++) {
 		struct rt_driver *c = &comm->drivers[k];
+		const bool forked = comm->pid != getpid();
 
-		if (c->running && comm->pid == getpid()) /* a forked child has no threads */
+		if (c->running && !forked)
 			stop_thread(c);
 		VEC_FREE(&c->driven);
 		VEC_FREE(&c->active);
+		if (forked) /* a child has no threads, but what they wait for looks as if they did */
+			continue;
 		pthread_mutex_destroy(&c->gate);
 		pthread_cond_destroy(&c->opened);
 		pthread_rwlock_destroy(&c->lock);

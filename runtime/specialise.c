@@ -78,7 +78,7 @@ static void set_inplace(const struct bin *b, struct bin_arg *args)
 
 bool rt_span(const struct mpix_sched_type *t, uint64_t n, int64_t *low, size_t *len)
 {
-	int64_t elements = (int64_t)((n + t->layout.per - 1) / t->layout.per), reach, high;
+	int64_t elements = (int64_t)((n + t->layout.per - 1) / t->layout.per), reach, high, span;
 
 	*low = t->low;
 	*len = 0;
@@ -87,11 +87,11 @@ bool rt_span(const struct mpix_sched_type *t, uint64_t n, int64_t *low, size_t *
 	if (__builtin_mul_overflow(elements - 1, t->layout.extent, &reach))
 		return false;
 	high = t->high;
-	if (reach < 0)
-		*low += reach;
-	else if (__builtin_add_overflow(high, reach, &high))
+	if (reach < 0 ? __builtin_add_overflow(*low, reach, low) : __builtin_add_overflow(high, reach, &high))
 		return false;
-	*len = (size_t)(high - *low);
+	if (__builtin_sub_overflow(high, *low, &span))
+		return false;
+	*len = (size_t)span;
 	return true;
 }
 

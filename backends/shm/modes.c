@@ -75,7 +75,7 @@ const _Atomic uint64_t *sm_watch(const struct sm_bound *s, uint32_t op, uint64_t
 		return m->done;
 	if (m->way == SM_PULL && recv && !m->now->begun)
 		return atomic_load_explicit(&m->in->stands, memory_order_relaxed) ? m->started : &m->in->avail;
-	if (m->way == SM_PULL && !recv && m->chunks <= SM_COPIED_ALONE)
+	if (m->way == SM_PULL && !recv && m->chunks <= SM_COPIED_ALONE && m->now->begun) /* else a poll has yet to announce the bytes */
 		return &m->out->done;
 	return NULL;
 }

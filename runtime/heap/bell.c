@@ -11,7 +11,7 @@
  * time and the ringers have not, so the sleeper calls membarrier, which executes a barrier on the CPUs of the ringers. It reaches
  * processes that have registered for it. A ringer that could not register has a fence of its own (be_fence) between its store and its
  * load. All ringers do so, and the sleeper does without membarrier, if its kernel has none, or if it shares its core and sleeps often
- * (number_group in bootstrap.c). Ringers make count even, so that only one of many wakes the sleepers. tests/spin/wait.pml is the
+ * (count_group in bootstrap.c). Ringers make count even, so that only one of many wakes the sleepers. tests/spin/wait.pml is the
  * Promela program of this protocol.
  *
  * If a device brings messages, too, a rank has an eventfd, which its peers got when the group was made. One of its threads sleeps

@@ -22,7 +22,7 @@ struct rt_block {
 /* First block of each heap: bells with which any peer that maps the heap can wake its rank. */
 struct rt_door {
 	struct be_bell bell[2]; /* bells of the rank's own threads, and of its communication core */
-	/* True if ringers must order their stores themselves: the system has no membarrier, or this rank sleeps often (number_group in
+	/* True if ringers must order their stores themselves: the system has no membarrier, or this rank sleeps often (count_group in
 	 * bootstrap.c). Does not change once a peer may have read it. */
 	_Atomic bool asks;
 };

@@ -6,6 +6,10 @@ set -u
 program rt 300 "$BUILD/tests/rt-cases"
 program rt.sizes 300 "$BUILD/tests/rt-sizes"
 program moved 120 "$BUILD/tests/rt-moved"
+# What only happens to ranks that spin, that have threads, or that are on several nodes.
+GOAL_SHM_DIRECT=0 GOAL_WAIT=spin program rt.spins 60 "$BUILD/tests/rt-cases" rebind_sender
+GOAL_PROGRESS=thread KINDS=processes program rt.threads 60 "$BUILD/tests/rt-cases" child_frees child_frees_group
+TEAM_NODES=2 KINDS=processes program rt.nodes 60 "$BUILD/tests/rt-cases" other_groups
 why=$("$BUILD/tests/rt-moved" why)
 program huge 120 "$BUILD/tests/rt-huge" ${why:+"$why"}
 # Ranks that may not read each other's memory never do, whatever buffers they rebind to. On one core they take turns. The check for

@@ -322,12 +322,37 @@ static int installed(struct member *m)
 	return 0;
 }
 
+/* Elements that lie so far apart that their place or their bytes do not fit 64 bits. */
+static int far_apart(struct member *m)
+{
+	static const int64_t offsets[] = { 0, -8 };
+	char byte = 0;
+	void *buffers[] = { &byte };
+	MPIX_Sched s = case_load(m, team_chain);
+
+	NEED(s);
+	for (size_t i = 0; i < ELEMENTS(offsets); i++) {
+		struct MPIX_Sched_bind b = case_bind(buffers, 1, (1 << 23) + 1, MPIX_SCHED_DOUBLE);
+		const size_t len = 1;
+		size_t elements, bytes;
+		MPIX_Sched_request req;
+
+		CALL(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_DOUBLE, 1, &offsets[i], &len, -(INT64_C(1) << 40), &b.type));
+		NEED(MPIX_Sched_get_buffer_size(s, 0, 0, 1, &b, &elements, &bytes) == MPIX_SCHED_ERR_OVERFLOW);
+		NEED(MPIX_Sched_init(s, m->group, &b, &req) == MPIX_SCHED_ERR_OVERFLOW && case_detail_has(m, "the buffer data is too large"));
+		CALL(MPIX_Sched_type_free(&b.type));
+	}
+	CALL(MPIX_Sched_unload(&s));
+	return 0;
+}
+
 const struct test_case argument_cases[] = {
 	{ .name = "disagree", .fn = disagree, .sizes = { 2, 4 } },
 	{ .name = "sizes_differ", .fn = sizes_differ, .sizes = { 2, 3 } },
 	{ .name = "arguments", .fn = arguments, .sizes = { 1 } },
 	{ .name = "declared", .fn = declared, .sizes = { 1 } },
 	{ .name = "trailing", .fn = trailing, .sizes = { 1 } },
+	{ .name = "far_apart", .fn = far_apart, .sizes = { 1 } },
 	{ .name = "computed", .fn = computed, .sizes = { 1, 3 } },
 	{ .name = "installed", .fn = installed, .sizes = { 1 } },
 	{ .name = NULL },

@@ -3,6 +3,7 @@
 #include "tests/rt/cases/cases.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -253,10 +254,44 @@ static int meeting_without_files(struct member *m)
 	return 0;
 }
 
+static int alone(const void *in, void *out, size_t size, void *arg)
+{
+	(void)arg;
+	memcpy(out, in, size);
+	return 0;
+}
+
+/* One rank has made more groups before than the others. */
+static int other_groups(struct member *m)
+{
+	int in[3000] = { 0 }, out[3000];
+	const int left = (m->rank + m->size - 1) % m->size;
+	MPIX_Sched_group self = NULL, all, half, again;
+	MPIX_Sched_request req;
+
+	if (m->rank == 0)
+		CALL(MPIX_Sched_group_create(m->ctx, 0, 1, alone, NULL, &self));
+	CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &all));
+	CALL(MPIX_Sched_group_split(all, 0, 0, &half));
+	CALL(MPIX_Sched_group_split(half, 0, 0, &again));
+	if (!getenv("TEAM_NODES")) { /* else there is no way from one node to the other */
+		NEED(!case_bind_ring(m, again, in, out, &req));
+		in[0] = 5 + m->rank;
+		NEED(!ring_once(m, req, in, out, left));
+		CALL(MPIX_Sched_free(&req));
+	}
+	CALL(MPIX_Sched_group_free(&again));
+	CALL(MPIX_Sched_group_free(&half));
+	CALL(MPIX_Sched_group_free(&all));
+	CALL(MPIX_Sched_group_free(&self));
+	return 0;
+}
+
 const struct test_case group_cases[] = {
 	{ .name = "split", .fn = split, .sizes = { 1, 2, 6 } },
 	{ .name = "split_leaves", .fn = split_leaves, .sizes = { 4 } },
 	{ .name = "split_dies", .fn = split_dies, .sizes = { 5 } },
+	{ .name = "other_groups", .fn = other_groups, .sizes = { 2, 4 } },
 	{ .name = "meeting_fails", .fn = meeting_fails, .sizes = { 2, 4 } },
 	{ .name = "meeting_without_files", .fn = meeting_without_files, .sizes = { 2, 3 } },
 	{ .name = NULL },

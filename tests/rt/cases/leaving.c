@@ -182,6 +182,30 @@ static int child_frees(struct member *m)
 	return 0;
 }
 
+/* A forked child frees a group whose requests are gone, so that the threads of its parent, if it has some, sleep. */
+static int child_frees_group(struct member *m)
+{
+	int in[3000] = { 0 }, out[3000], status = -1;
+	MPIX_Sched_request req;
+	pid_t pid;
+
+	if (getpid() == case_main_pid)
+		return 0;
+	NEED(!case_bind_ring(m, m->group, in, out, &req));
+	CALL(MPIX_Sched_start(req));
+	CALL(MPIX_Sched_wait(req));
+	CALL(MPIX_Sched_free(&req));
+	usleep(50000); /* until a thread that has nothing to do sleeps */
+	pid = fork();
+	NEED(pid >= 0);
+	if (!pid) {
+		alarm(10);
+		_exit(MPIX_Sched_group_free(&m->group) || MPIX_Sched_ctx_free(&m->ctx));
+	}
+	NEED(waitpid(pid, &status, 0) == pid && status == 0);
+	return 0;
+}
+
 const struct test_case leaving_cases[] = {
 	{ .name = "leaves", .fn = leaves, .sizes = { 2, 4 } },
 	{ .name = "leaves_alone", .fn = leaves_alone, .sizes = { 2, 4 } },
@@ -189,5 +213,6 @@ const struct test_case leaving_cases[] = {
 	{ .name = "fails_alone", .fn = fails_alone, .sizes = { 2, 4 } },
 	{ .name = "calls_differ", .fn = calls_differ, .sizes = { 2, 4 } },
 	{ .name = "child_frees", .fn = child_frees, .sizes = { 2, 3 } },
+	{ .name = "child_frees_group", .fn = child_frees_group, .sizes = { 2 } },
 	{ .name = NULL },
 };

@@ -168,7 +168,7 @@ static const struct test_case *const tables[] = {
 	request_cases, start_cases, group_cases, data_cases, argument_cases, leaving_cases, memory_cases, stock_cases,
 };
 
-static const struct test_case *cases[64];
+static const struct test_case *cases[128];
 static size_t ncases, at;
 static char **names; /* names of the cases to run; all run if there are none */
 

@@ -503,8 +503,38 @@ static int in_place(struct member *m)
 	return 0;
 }
 
+/* A rank that only sends rebinds from the heap to private memory, and then does nothing but wait. */
+static int rebind_sender(struct member *m)
+{
+	enum { N = 1 << 16 };
+	MPIX_Sched s = case_load(m, team_chain);
+	char *private = calloc(1, N), *data;
+	void *heap;
+	struct MPIX_Sched_bind b = case_bind(&heap, 1, N, MPIX_SCHED_BYTE);
+	MPIX_Sched_request req;
+
+	NEED(s && private);
+	CALL(MPIX_Sched_alloc(m->ctx, N, &heap));
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	data = m->rank ? heap : private;
+	for (int e = 0; e < 20; e++) {
+		if (e == 1 && !m->rank)
+			CALL(MPIX_Sched_rebind(req, (void *[]){ private }, 1));
+		memset(data, m->rank ? 0 : e, N);
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+		NEED(!e || (data[0] == e && data[N - 1] == e));
+	}
+	CALL(MPIX_Sched_free(&req));
+	CALL(MPIX_Sched_dealloc(m->ctx, heap));
+	CALL(MPIX_Sched_unload(&s));
+	free(private);
+	return 0;
+}
+
 const struct test_case memory_cases[] = {
 	{ .name = "rebind", .fn = rebind, .sizes = { 1, 2, 4 } },
+	{ .name = "rebind_sender", .fn = rebind_sender, .sizes = { 2 } },
 	{ .name = "rebind_strided", .fn = rebind_strided, .sizes = { 2, 3 }, .reduces = true },
 	{ .name = "rebind_no_memory", .fn = rebind_no_memory, .sizes = { 2 } },
 	{ .name = "scratch_untouched", .fn = scratch_untouched, .sizes = { 2 } },

@@ -740,6 +740,147 @@ static int recalled(struct member *m)
 	return 0;
 }
 
+/* Passes a byte on and back, from rank `first` to the other one. */
+static const char there_and_back[] =
+	"schedule t(first = 0)\n"
+	"buffer inout data[count]\n"
+	"buffer inout back[count]\n"
+	"rank r of p { if p == 2 {\n"
+	"  if r == first { send data to 1 - r\n recv back from 1 - r }\n"
+	"  else { got: recv data from 1 - r\n on: send data to 1 - r\n on requires got } } }\n";
+
+/* A wait for requests of two contexts makes progress on both: each rank waits first for what the other one has yet to pass on. */
+static int several_contexts(struct member *m)
+{
+	enum { N = 1 << 16 };
+	char *data = calloc(4, N);
+	MPIX_Sched_ctx other;
+	MPIX_Sched_group group;
+	MPIX_Sched_request reqs[2];
+
+	NEED(data);
+	CALL(MPIX_Sched_ctx_create(&other));
+	CALL(MPIX_Sched_group_create(other, m->rank, m->size, team_allgather, m, &group));
+	for (int i = 0; i < 2; i++) {
+		const int64_t first = i;
+		const struct MPIX_Sched_param param = { "first", &first, 1 };
+		void *buffers[] = { data + 2 * i * N, data + (2 * i + 1) * N };
+		struct MPIX_Sched_bind b = case_bind(buffers, 2, N, MPIX_SCHED_BYTE);
+		MPIX_Sched s;
+
+		b.params = &param;
+		b.nparams = 1;
+		CALL(MPIX_Sched_load_mem(i ? other : m->ctx, "there", there_and_back, strlen(there_and_back), &s));
+		CALL(MPIX_Sched_init(s, i ? group : m->group, &b, &reqs[i == m->rank ? 0 : 1]));
+		CALL(MPIX_Sched_unload(&s));
+	}
+	for (int e = 1; e <= 20; e++) {
+		memset(data + 2 * m->rank * N, e, N);
+		CALL(MPIX_Sched_startall(2, reqs));
+		CALL(MPIX_Sched_waitall(2, reqs));
+		NEED(data[(2 * m->rank + 1) * N] == e && data[(2 * m->rank + 2) * N - 1] == e);
+	}
+	CALL(MPIX_Sched_free(&reqs[0]));
+	CALL(MPIX_Sched_free(&reqs[1]));
+	CALL(MPIX_Sched_group_free(&group));
+	CALL(MPIX_Sched_ctx_free(&other));
+	free(data);
+	return 0;
+}
+
+static const char add_own[] =
+	"schedule add_own\n"
+	"buffer inout data[count]\n"
+	"buffer in add[count]\n"
+	"rank r of p { reduce add into data }\n";
+
+struct slow {
+	MPIX_Sched_ctx ctx;
+	MPIX_Sched_request req;
+	_Atomic bool begun;
+	int rc;
+};
+
+static void slow_op(const void *a, void *b, size_t n, void *arg)
+{
+	struct slow *s = arg;
+
+	(void)a;
+	(void)b;
+	(void)n;
+	atomic_store(&s->begun, true);
+	usleep(100000);
+}
+
+static void *start_slow(void *arg)
+{
+	struct slow *s = arg;
+
+	s->rc = MPIX_Sched_start(s->req) || MPIX_Sched_progress(s->ctx, NULL);
+	return NULL;
+}
+
+static int alone(const void *in, void *out, size_t size, void *arg)
+{
+	(void)arg;
+	memcpy(out, in, size);
+	return 0;
+}
+
+/* Another thread makes progress on all requests of the context, and is held up, while an idle one is freed: nobody starts that. */
+static int freed_beside(struct member *m)
+{
+	enum { N = 1 << 16 };
+	struct slow slow = { .ctx = m->ctx };
+	int *values = calloc(2, N); /* too many for a start to reduce them */
+	void *heap, *own[] = { values, values + N / sizeof *values };
+	struct MPIX_Sched_bind b = case_bind(own, 2, N / sizeof *values, MPIX_SCHED_INT32);
+	MPIX_Sched_group self;
+	MPIX_Sched_op op;
+	MPIX_Sched_request req;
+	MPIX_Sched s;
+	pthread_t thread;
+
+	NEED(values);
+	CALL(MPIX_Sched_group_create(m->ctx, 0, 1, alone, NULL, &self));
+	CALL(MPIX_Sched_op_create(m->ctx, slow_op, &slow, 1, &op));
+	CALL(MPIX_Sched_load_mem(m->ctx, "add_own", add_own, strlen(add_own), &s));
+	b.op = op;
+	CALL(MPIX_Sched_init(s, self, &b, &slow.req));
+	CALL(MPIX_Sched_unload(&s));
+	s = case_load(m, team_chain);
+	NEED(s);
+	CALL(MPIX_Sched_alloc(m->ctx, N, &heap));
+	b = case_bind(&heap, 1, N, MPIX_SCHED_BYTE);
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	for (int e = 0; e < 10; e++) {
+		CALL(MPIX_Sched_start(req));
+		CALL(MPIX_Sched_wait(req));
+	}
+	memset(heap, 1 + m->rank, N);
+	if (m->rank == 0)
+		CALL(MPIX_Sched_start(req));
+	NEED(team_meet(m) == 0);
+	if (m->rank == 1) {
+		NEED(pthread_create(&thread, NULL, start_slow, &slow) == 0);
+		while (!atomic_load(&slow.begun))
+			sched_yield();
+		CALL(MPIX_Sched_free(&req));
+		NEED(pthread_join(thread, NULL) == 0 && !slow.rc);
+		NEED(*(char *)heap == 2);
+		CALL(MPIX_Sched_wait(slow.req));
+	} else {
+		NEED(MPIX_Sched_wait(req) == MPIX_SCHED_ERR_DEAD); /* the peer has freed its request */
+		CALL(MPIX_Sched_free(&req));
+	}
+	CALL(MPIX_Sched_free(&slow.req));
+	CALL(MPIX_Sched_op_free(&op));
+	CALL(MPIX_Sched_unload(&s));
+	CALL(MPIX_Sched_group_free(&self));
+	free(values);
+	return 0;
+}
+
 const struct test_case request_cases[] = {
 	{ .name = "life", .fn = life, .sizes = { 1, 2, 5 } },
 	{ .name = "late", .fn = late, .sizes = { 2, 3 } },
@@ -754,5 +895,7 @@ const struct test_case request_cases[] = {
 	{ .name = "helped", .fn = helped, .sizes = { 1, 2, 5 } },
 	{ .name = "dump", .fn = dump, .sizes = { 3 } },
 	{ .name = "mixed_errors", .fn = mixed_errors, .sizes = { 2 } },
+	{ .name = "several_contexts", .fn = several_contexts, .sizes = { 2 } },
+	{ .name = "freed_beside", .fn = freed_beside, .sizes = { 2 } },
 	{ .name = NULL },
 };
