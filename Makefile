@@ -57,7 +57,7 @@ GOALC    := $(addprefix compiler/,main check_row check_table every options show)
 TOOLS    := util/command_line util/progress util/report
 COMPILE  := $(filter-out $(GOALC) $(TOOLS) util/svg,$(call sources,util lang format $(ROOMS_COMPILER)))
 # loops.c is compiled once for each row of variants.def.
-RUNTIME  := $(filter-out runtime/kernels/loops,$(call sources,runtime runtime/board runtime/heap runtime/kernels runtime/placement))
+RUNTIME  := $(filter-out runtime/kernels/loops,$(call sources,runtime runtime/board runtime/bootstrap runtime/heap runtime/kernels runtime/placement))
 BACKENDS := $(call sources,$(ROOMS_BACKENDS))
 GOALC    += $(TOOLS) util/svg $(call sources,compiler/print compiler/allranks)
 GOALRUN  := $(TOOLS) $(call sources,$(ROOMS_GOALRUN) backends/sim)
@@ -184,7 +184,7 @@ $(BUILD)/lang/%.lex.c: lang/%.l
 	$(call say,FLEX)flex -o $@ $<
 
 # An optional header that has come or gone is no file whose time make could compare: "make deps check" may bring it.
-$(BUILD)/runtime/world.o: $(BUILD)/pmix
+$(BUILD)/runtime/bootstrap/world.o: $(BUILD)/pmix
 $(BUILD)/pmix: FORCE
 	@mkdir -p $(@D) && echo '$(PMIX)' | cmp -s - $@ || echo '$(PMIX)' > $@
 .PHONY: FORCE

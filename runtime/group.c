@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups after they are made (bootstrap.c): transports, subgroups, and the end of a group. */
+ * Groups after they are made (bootstrap/): transports, subgroups, and the end of a group. */
 #include "runtime/group.h"
 
 #include "backends/services.h"
 #include "backends/transport.h"
+#include "runtime/comm.h"
 #include "runtime/nodes.h"
 #include "util/order.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Returns the rank whose heap has a subgroup's board: the lowest one of this node. */
@@ -42,6 +44,34 @@ static void unref_transport(struct be_transport *t)
 	VEC_FREE(&t->taken);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
+}
+
+void rt_process_free(struct rt_process *l)
+{
+	if (!l)
+		return;
+	rt_comm_free(l);
+	rt_bridge_close(l->bridge);
+	for (uint32_t r = 0; l->peers && r < l->size; r++) {
+		struct rt_peer *p = &l->peers[r];
+
+		for (size_t i = 0; i < p->maps.n; i++)
+			munmap(p->maps.at[i].base, p->maps.at[i].len);
+		VEC_FREE(&p->maps);
+		rt_heap_unref(p->heap);
+		if (p->fd >= 0)
+			close(p->fd);
+		if (p->event >= 0)
+			close(p->event);
+	}
+	if (l->board)
+		munmap(l->board, rt_board_size(l->size));
+	if (l->fd >= 0)
+		close(l->fd);
+	free(l->node_ranks);
+	free(l->peers);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
 }
 
 void rt_group_unref(struct be_group *g)

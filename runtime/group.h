@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups of ranks: bootstrap.c creates them, group.c splits and frees them, group_services.c has the functions for backends. */
+ * Groups of ranks: bootstrap/ creates them, group.c splits and frees them, group_services.c has the functions for backends. */
 #ifndef RUNTIME_GROUP_H
 #define RUNTIME_GROUP_H
 

@@ -48,10 +48,10 @@ without() # NAME TEXT OPTIONS... : a program with a world.c of its own
 
 	shift 2
 	others=$( (make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" list-library; ls "$BUILD/tests/alloc/hook.o" 2>/dev/null) |
-		sort -u | grep -v '/runtime/world\.o$')
+		sort -u | grep -v '/runtime/bootstrap/world\.o$')
 	if ! (cd "$ROOT" && for cov in '' --coverage; do
 		# shellcheck disable=SC2086
-		cc -std=c17 -D_GNU_SOURCE -I. -Iinclude "$@" $cov -pthread -o "$TMP/without" tests/rt/world.c runtime/world.c \
+		cc -std=c17 -D_GNU_SOURCE -I. -Iinclude "$@" $cov -pthread -o "$TMP/without" tests/rt/world.c runtime/bootstrap/world.c \
 			$others -lsodium && exit 0
 	done; exit 1) >"$TMP/log" 2>&1; then
 		fail "meet.$name cannot be built: $(grep -m 2 error "$TMP/log" | tr '\n' '|')"

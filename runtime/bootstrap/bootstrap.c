@@ -5,7 +5,7 @@
  * each node has a board, and bridge.c keeps them alike. A lead holds a lock on the board's file for each rank of its
  * process. The kernel releases the locks when the process ends, however it ends; that is how the others notice. */
 #include "backends/services.h"
-#include "runtime/bootstrap.h"
+#include "runtime/bootstrap/bootstrap.h"
 #include "runtime/heap/bell.h"
 #include "runtime/wait.h"
 #include "util/clock.h"
@@ -28,31 +28,6 @@ struct rt_ready {
 	char text[GROUP_RECORD - 24];
 };
 _Static_assert(sizeof(struct rt_ready) <= GROUP_RECORD, "goalrun's exchange carries it");
-
-void rt_process_free(struct rt_process *l)
-{
-	if (!l)
-		return;
-	rt_comm_free(l);
-	rt_bridge_close(l->bridge);
-	for (uint32_t r = 0; l->peers && r < l->size; r++) {
-		struct rt_peer *p = &l->peers[r];
-
-		for (size_t i = 0; i < p->maps.n; i++)
-			munmap(p->maps.at[i].base, p->maps.at[i].len);
-		VEC_FREE(&p->maps);
-		rt_heap_unref(p->heap);
-		rt_close_fds((int[]){ p->fd, p->event });
-	}
-	if (l->board)
-		munmap(l->board, rt_board_size(l->size));
-	if (l->fd >= 0)
-		close(l->fd);
-	free(l->node_ranks);
-	free(l->peers);
-	pthread_mutex_destroy(&l->lock);
-	free(l);
-}
 
 /* Finds out which ranks are on which node, and which are on this one. */
 static int find_nodes(struct rt_bootstrap *m)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The state of the bootstrap (bootstrap.c), and its part within a node (bootstrap_node.c). */
-#ifndef RUNTIME_BOOTSTRAP_H
-#define RUNTIME_BOOTSTRAP_H
+#ifndef RUNTIME_BOOTSTRAP_BOOTSTRAP_H
+#define RUNTIME_BOOTSTRAP_BOOTSTRAP_H
 
 #include "runtime/comm.h"
 #include "runtime/nodes.h"

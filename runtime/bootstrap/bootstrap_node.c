@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The bootstrap within a node: how its processes exchange the descriptors of the board and of all heaps over sockets, and see deaths
  * meanwhile. */
-#include "runtime/bootstrap.h"
+#include "runtime/bootstrap/bootstrap.h"
 
 #include "util/clock.h"
 #include "util/local.h"
