@@ -192,6 +192,23 @@ static struct gm_comm *make_comm(MPI_Comm comm)
 	return c;
 }
 
+/* True if the ranks can bind. All find the same. A call that does not block is served before its schedule is bound, and then cannot be
+ * left to the MPI library any more. */
+static bool can_bind(const struct gm_comm *c)
+{
+	const struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Barrier", .basic = MPIX_SCHED_BYTE };
+	const struct MPIX_Sched_bind bind = { .struct_size = sizeof bind, .basic = MPIX_SCHED_BYTE };
+	MPIX_Sched_request req = NULL;
+	MPIX_Sched sched = NULL;
+	bool can = !gm_lib.select(c->group, &call, &sched) && !gm_lib.init(sched, c->group, &bind, &req);
+
+	if (can)
+		gm_lib.free(&req);
+	if (sched)
+		gm_lib.unload(&sched);
+	return can;
+}
+
 /* Makes the group, collectively. A rank without memory must not leave the others waiting for it. */
 static void make_group(struct gm_comm *c, MPI_Comm comm)
 {
@@ -216,7 +233,7 @@ static void make_group(struct gm_comm *c, MPI_Comm comm)
 	else
 		gm_transport_set(c);
 	/* Binding between nodes may call the MPI library, which the thread that binds must not. */
-	if (c->nbc && (!c->group || !least[3] || c->spread)) {
+	if (c->nbc && (!c->group || !least[3] || c->spread || !can_bind(c))) {
 		gm_nbc_free(c->nbc);
 		c->nbc = NULL;
 	}

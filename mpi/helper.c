@@ -2,7 +2,8 @@
  * A thread that makes progress for a program that does not: it has started a request, and computes, or is blocked in another
  * call of MPI, while other ranks wait for its part. While no request is active, the thread sleeps. Otherwise it looks once
  * in TICK_NS. Only if a request that it saw the last time is still active, nobody waits for it here, so it makes progress. It
- * calls nothing of the MPI library, but for transports (transport.c) at MPI_THREAD_MULTIPLE. */
+ * calls nothing of the MPI library, but at MPI_THREAD_MULTIPLE for transports (transport.c) and operations of the user (reduce.c):
+ * below that it makes no progress while a request with such an operation is active. */
 #include "mpi/inner.h"
 
 #include "util/thread.h"
@@ -21,7 +22,9 @@ static struct {
 	pthread_t thread;
 	pid_t pid; /* process whose thread it is: a forked child has none; 0: none */
 	bool ends;
-} helper = { .lock = PTHREAD_MUTEX_INITIALIZER, .wakes = PTHREAD_COND_INITIALIZER };
+	pthread_mutex_t turn; /* held during progress */
+	int calls; /* active requests during which it may make none */
+} helper = { .turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wakes = PTHREAD_COND_INITIALIZER };
 
 struct gm_helper gm_helper;
 
@@ -39,6 +42,29 @@ static bool rest(long ns)
 		;
 	pthread_mutex_unlock(&helper.lock);
 	return !helper.ends;
+}
+
+/* Makes progress, and returns how many requests are active. */
+static int make_progress(void)
+{
+	int active = 0;
+
+	pthread_mutex_lock(&helper.turn);
+	if (helper.calls) {
+		active = helper.calls;
+	} else {
+		gm_lib.progress(gm_ctx(), &active);
+		active += gm_nbc_progress();
+	}
+	pthread_mutex_unlock(&helper.turn);
+	return active;
+}
+
+void gm_helper_stays_out(int step)
+{
+	pthread_mutex_lock(&helper.turn);
+	helper.calls += step;
+	pthread_mutex_unlock(&helper.turn);
 }
 
 /* Sleeps until a request is started, unless that has happened after `seen` starts. A thread that has started one and did not
@@ -66,10 +92,8 @@ static void *help(void *arg)
 		const uint64_t starts = atomic_load(&gm_helper.starts);
 		int active = 0;
 
-		if (starts == seen) {
-			gm_lib.progress(gm_ctx(), &active);
-			active += gm_nbc_progress();
-		}
+		if (starts == seen)
+			active = make_progress();
 		ns = !active ? TICK_NS : ns == TICK_NS && !idle ? SOON_NS : 2 * ns < TICK_NS ? 2 * ns : TICK_NS;
 		idle = starts != seen ? 0 : idle + 1;
 		seen = starts;

@@ -16,6 +16,7 @@
 #define REDUCES GM_REDUCES
 #define SEPARATE GM_SEPARATE
 #define NEAR GM_NEAR
+#define EITHER GM_EITHER
 const struct gm_spec gm_specs[GM_COLLS] = {
 #define X(NAME, name, send, recv, flags) { "MPI_" #name, send, recv, flags },
 #include "mpi/collectives.def"
@@ -42,7 +43,7 @@ static int choose(struct gm_plan *p, MPIX_Sched *sched)
  * ranks may change without the others. A rank with a device may get a buffer that it cannot serve, and the others have to know. */
 static bool is_alike(const struct gm_plan *p)
 {
-	return !(p->spec->flags & (SENDS | RECEIVES | NEAR)) && p->spec->send != VECTOR && p->spec->recv != VECTOR && !p->own &&
+	return !(p->spec->flags & (SENDS | RECEIVES | NEAR | EITHER)) && p->spec->send != VECTOR && p->spec->recv != VECTOR && !p->own &&
 	       !gm_device_any();
 }
 
@@ -139,7 +140,8 @@ int gm_init(const struct gm_call *call, struct gm_request **out)
 		p.r->coll = call->coll;
 		err = serve(&p, text, sizeof text);
 		gm_plan_free(&p);
-		p.r->plain = !p.r->record && !p.r->stage[GM_SEND].mem && !p.r->stage[GM_RECV].mem;
+		p.r->calls = p.r->op != MPI_OP_NULL && !gm_any_thread();
+		p.r->plain = !p.r->calls && !p.r->record && !p.r->stage[GM_SEND].mem && !p.r->stage[GM_RECV].mem;
 		if (p.why)
 			gm_request_free(p.r); /* with its reference to the communicator */
 		else

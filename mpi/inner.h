@@ -20,6 +20,7 @@ enum gm_flags {
 	GM_REDUCES = 8,
 	GM_SEPARATE = 16,
 	GM_NEAR = 32,
+	GM_EITHER = 64,
 };
 
 struct gm_spec {
@@ -61,6 +62,8 @@ void gm_comms_end(void);
 /* If the group's ranks are on several nodes, and it has no RDMA devices for that, lets it send messages between nodes by MPI
  * (transport.c). Collective. If it fails, schedules with such messages cannot be bound. */
 void gm_transport_set(struct gm_comm *c);
+/* True if threads of ours may call MPI: at MPI_THREAD_MULTIPLE. */
+bool gm_any_thread(void);
 
 /* ---- datatypes and operations (types.c) ---- */
 
@@ -116,9 +119,12 @@ struct gm_request {
 	enum gm_coll coll;
 	struct gm_once *once; /* NULL for a persistent request; else req is NULL, and this is the call */
 	bool active; /* started, and not yet tested or waited for; belongs to the thread that uses the request */
+	bool unpacked; /* a call that keeps the request active has found it complete, and what is staged is unpacked, with this result: */
+	int unpack_err;
 	bool plain; /* a start and a wait are those of the library: persistent, without stages or statistics */
 	struct gm_record *record; /* statistics of its schedule; NULL if none are kept */
 	struct gm_stage stage[2];
+	bool calls; /* its operation calls MPI, which only the program's threads may do */
 	MPI_Op op; /* operation that MPI_Reduce_local applies; MPI_OP_NULL if the library's own does */
 	MPI_Datatype type; /* its duplicate of the datatype; MPI_DATATYPE_NULL if op is null */
 	struct gm_request *next; /* in the list of active requests that the user has freed */
@@ -151,6 +157,8 @@ void gm_once_free(struct gm_once *o);
 /* Starts the thread, if it is not there. */
 void gm_helper_begin(void);
 void gm_helper_end(void);
+/* Adds step to the number of active requests during which the thread makes no progress. Waits until it makes none. */
+void gm_helper_stays_out(int step);
 extern struct gm_helper {
 	_Atomic bool sleeps;
 	_Atomic uint64_t starts; /* so far; two threads that add to it at once may count once */

@@ -48,7 +48,7 @@ bool gm_memory_free(void *mem)
 	struct late *b = mem;
 	int rc;
 
-	if (!atomic_load_explicit(&memory.live, memory_order_relaxed))
+	if (!mem || !atomic_load_explicit(&memory.live, memory_order_relaxed))
 		return false;
 	free_late();
 	rc = gm_lib.dealloc(gm_ctx(), mem);

@@ -35,7 +35,6 @@ struct gm_instance {
 	enum bound bound;
 	struct gm_once *running, *first, **end; /* calls: the one that is started, and those that wait */
 	struct gm_instance *next; /* in the queue of those to be bound */
-	void *buffers[2]; /* that it is bound to */
 	MPIX_Sched sched; /* until it is bound */
 	struct gm_record *record;
 };
@@ -140,18 +139,6 @@ static void complete(struct gm_once *o, int err)
 	o->state = GM_DONE;
 }
 
-/* Binds the buffers of a call, if they are not those of the last one. Nobody can have got memory of the shared heap at the
- * same address in the meantime, since it is not freed while it is bound. */
-static bool rebind(struct gm_instance *in, const struct gm_once *o)
-{
-	if (!memcmp(in->buffers, o->buffers, sizeof in->buffers))
-		return true;
-	if (gm_lib.rebind(in->req, o->buffers, 2))
-		return false;
-	memcpy(in->buffers, o->buffers, sizeof in->buffers);
-	return true;
-}
-
 static void start_next(struct gm_instance *in)
 {
 	const uint64_t begin = in->record ? gm_now_ns() : 0;
@@ -162,7 +149,8 @@ static void start_next(struct gm_instance *in)
 	if (!in->first)
 		in->end = &in->first;
 	atomic_fetch_sub(&nbcs.queued, 1);
-	failed = in->bound == FAILED || !rebind(in, o) || gm_lib.start(in->req);
+	/* the same addresses may have other memory than the last time */
+	failed = in->bound == FAILED || gm_lib.rebind(in->req, o->buffers, 2) || gm_lib.start(in->req);
 	if (failed) {
 		complete(o, MPI_ERR_OTHER);
 		return;
@@ -237,7 +225,6 @@ static bool bind(struct gm_nbc *n, struct gm_instance *in)
 	if (!rc && !gm_lib.get_info(in->sched, &info))
 		in->record = gm_record_of(k->coll, true, GM_SERVED, info.name);
 	gm_lib.unload(&in->sched);
-	memcpy(in->buffers, in->first->buffers, sizeof in->buffers);
 	return !rc;
 }
 
@@ -438,11 +425,28 @@ static void count_end(struct gm_record *record, uint64_t called, uint64_t waited
 	atomic_fetch_add(&record->wait_ns, waited ? now - waited : 0);
 }
 
+/* Unpacks the sides that are copied, when the program is first told that the call is complete. */
+static int unpack(struct gm_request *r)
+{
+	int err = MPI_SUCCESS;
+
+	for (int side = GM_SEND; side <= GM_RECV && !err && !r->unpacked; side++) {
+		r->stage[side].mem = r->once->mem[side];
+		if (r->stage[side].mem)
+			err = gm_stage_unpack(&r->stage[side]);
+		r->stage[side].mem = NULL;
+	}
+	if (!r->unpacked)
+		r->unpack_err = err;
+	r->unpacked = true;
+	return r->unpack_err;
+}
+
 /* The program takes notice that a call is complete. `waited`: since when it has waited; 0: it has not. */
 static int finish(struct gm_request *r, uint64_t waited)
 {
 	struct gm_nbc *n = r->comm->nbc;
-	int err = r->once->err;
+	const int err = r->once->err;
 
 	pthread_mutex_lock(&n->lock);
 	if (r->once->instance->record)
@@ -450,13 +454,7 @@ static int finish(struct gm_request *r, uint64_t waited)
 	entry_unhold(n, r->once->instance->entry);
 	pthread_mutex_unlock(&n->lock);
 	r->active = false;
-	for (int side = GM_SEND; side <= GM_RECV && !err; side++) {
-		r->stage[side].mem = r->once->mem[side];
-		if (r->stage[side].mem)
-			err = gm_stage_unpack(&r->stage[side]);
-		r->stage[side].mem = NULL;
-	}
-	return err;
+	return err ? err : unpack(r);
 }
 
 /* Starts or completes a call if that is possible, and makes progress on others while it has to wait for them. Returns its state. */
@@ -483,7 +481,9 @@ int gm_once_test(struct gm_request *r, bool *flag, bool keeps)
 	*flag = advance_call(r->comm->nbc, r->once) == GM_DONE;
 	if (!*flag)
 		return MPI_SUCCESS;
-	return keeps ? r->once->err : finish(r, 0);
+	if (!keeps)
+		return finish(r, 0);
+	return r->once->err ? r->once->err : unpack(r);
 }
 
 /* Waits for a call that is started. The caller holds the lock; during the wait it does not. */

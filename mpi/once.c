@@ -23,9 +23,9 @@ static bool is_served(enum gm_coll coll)
 }
 
 /* True if MPI demands that all ranks are in place if one is. */
-static bool all_in_place(enum gm_coll coll)
+static bool all_in_place(const struct gm_spec *s)
 {
-	return coll == GM_ALLGATHER || coll == GM_ALLTOALL || coll == GM_ALLREDUCE || coll == GM_REDUCE_SCATTER_BLOCK;
+	return s->recv != GM_NO && !(s->flags & (GM_SENDS | GM_RECEIVES | GM_EITHER));
 }
 
 static bool uses(const struct gm_call *call, int side, int rank)
@@ -50,7 +50,7 @@ static const char *find_key(const struct gm_call *call, const struct gm_comm *c,
 	k->coll = call->coll;
 	k->basic = MPIX_SCHED_BYTE;
 	k->root = spec->flags & GM_ROOT ? call->root : 0;
-	k->in_place = all_in_place(call->coll) && call->send.buf == MPI_IN_PLACE;
+	k->in_place = all_in_place(spec) && call->send.buf == MPI_IN_PLACE;
 	if (k->root < 0 || k->root >= c->size)
 		return "the root is not valid";
 	if (call->coll == GM_BARRIER)

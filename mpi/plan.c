@@ -3,6 +3,7 @@
  * different datatypes. */
 #include "mpi/plan.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 /* Bound where a side has no data: an address that is valid. */
@@ -254,6 +255,10 @@ static void stage(struct gm_plan *p, int side, struct blocks *b)
 
 		if (!k.count)
 			continue;
+		if (size_of(k.type) > INT_MAX) {
+			p->why = "an element with gaps has more bytes than MPI_Pack takes";
+			return;
+		}
 		if ((!s->ntypes || p->spec->flags & GM_SEPARATE) && gm_stage_type(s, k.type)) {
 			p->why = "a datatype cannot be duplicated";
 			return;

@@ -47,8 +47,13 @@ static inline int start(struct gm_request *r)
 
 	if (err)
 		return err;
-	if (gm_lib.start(r->req))
+	if (r->calls)
+		gm_helper_stays_out(1);
+	if (gm_lib.start(r->req)) {
+		if (r->calls)
+			gm_helper_stays_out(-1);
 		return MPI_ERR_OTHER;
+	}
 	r->active = true;
 	gm_helper_started();
 	return MPI_SUCCESS;
@@ -83,11 +88,24 @@ int gm_start(struct gm_request *r)
 	return MPI_SUCCESS;
 }
 
+/* Unpacks what is staged, when the program is first told that the request is complete. */
+static int unpack(struct gm_request *r)
+{
+	if (!r->unpacked)
+		r->unpack_err = move_staged(r, gm_stage_unpack);
+	r->unpacked = true;
+	return r->unpack_err;
+}
+
 /* Ends an epoch, whose result was `rc` of the library. */
 static int finish(struct gm_request *r, int rc)
 {
-	r->active = false;
-	return rc ? MPI_ERR_OTHER : is_staged(r) ? move_staged(r, gm_stage_unpack) : MPI_SUCCESS;
+	const int err = rc ? MPI_ERR_OTHER : is_staged(r) ? unpack(r) : MPI_SUCCESS;
+
+	r->active = r->unpacked = false;
+	if (r->calls)
+		gm_helper_stays_out(-1);
+	return err;
 }
 
 int gm_test(struct gm_request *r, bool *flag)
@@ -153,7 +171,9 @@ int gm_peek(struct gm_request *r, bool *flag)
 	if (r->active)
 		gm_lib.request_get_status(r->req, &done, &err);
 	*flag = done;
-	return err ? MPI_ERR_OTHER : MPI_SUCCESS;
+	if (err)
+		return MPI_ERR_OTHER;
+	return r->active && done && is_staged(r) ? unpack(r) : MPI_SUCCESS;
 }
 
 bool gm_active(const struct gm_request *r)

@@ -128,6 +128,13 @@ static bool needs_transport(const struct gm_comm *c)
 	return !gm_lib.group_backend(c->group, &backend) && (!strcmp(backend, "shm") || !strcmp(backend, "mpi"));
 }
 
+bool gm_any_thread(void)
+{
+	int level;
+
+	return !PMPI_Query_thread(&level) && level == MPI_THREAD_MULTIPLE;
+}
+
 void gm_transport_set(struct gm_comm *c)
 {
 	struct MPIX_Sched_transport t = { .struct_size = sizeof t,
@@ -138,7 +145,7 @@ void gm_transport_set(struct gm_comm *c)
 					  .start = start,
 					  .test = test,
 					  .free = free_message };
-	int nodes, level;
+	int nodes;
 	bool needed;
 
 	if (gm_lib.group_nodes(c->group, &nodes) || nodes == 1)
@@ -149,6 +156,6 @@ void gm_transport_set(struct gm_comm *c)
 	if (!needed || !make_wire(c))
 		return;
 	t.tags = count_tags(c->wire);
-	t.any_thread = !PMPI_Query_thread(&level) && level == MPI_THREAD_MULTIPLE;
+	t.any_thread = gm_any_thread();
 	gm_lib.group_set_transport(c->group, &t);
 }

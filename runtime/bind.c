@@ -276,10 +276,23 @@ static void count_memory(struct mpix_sched_request *req)
 	atomic_store_explicit(&req->memory.private, m.private, memory_order_relaxed);
 }
 
+/* True if buffers are those that the request has, and where it has them. */
+static bool has_buffers(const struct mpix_sched_request *req, const struct be_buffer *next)
+{
+	for (uint32_t i = 0; i < req->nbuffers; i++) {
+		const struct be_buffer *b = &req->buffers[i];
+
+		if (b->ptr != next[i].ptr || b->heap != next[i].heap || (b->heap && b->heap_off != next[i].heap_off))
+			return false;
+	}
+	return true;
+}
+
 int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n)
 {
 	struct be_buffer *old = req->buffers, *next = req->spare;
 	uint32_t made = 0;
+	bool same;
 	int err = 0;
 
 	for (; made < req->nbuffers && !err; made++)
@@ -287,11 +300,12 @@ int rt_rebind(struct mpix_sched_request *req, void *const *buffers, size_t n)
 			next[made] = old[made];
 		else
 			err = bind_buffer(req, buffers, n, made, &next[made]);
-	err = err ? err : req->be->rebind(req->bound, next);
+	same = !err && has_buffers(req, next);
+	err = err || same ? err : req->be->rebind(req->bound, next);
 	for (uint32_t i = 0; i < made; i++)
 		if (!req->scratch[i])
-			unbind_buffer(req, err ? &next[i] : &old[i]);
-	if (!err) {
+			unbind_buffer(req, err || same ? &next[i] : &old[i]);
+	if (!err && !same) {
 		req->buffers = next;
 		req->spare = old;
 		rt_huge_bind(req);

@@ -161,6 +161,28 @@ static void use(void)
 }
 #endif
 
+#ifdef MOVED
+/* Calls that do not block, from memory that is new each time and has the address of the last one. */
+static void at_once(void)
+{
+	enum { LONG = 9 << 20 };
+
+	for (int k = 0; k < 6; k++) {
+		int *x = malloc(LONG * sizeof *x);
+		MPI_Request request;
+
+		for (int i = 0; i < LONG; i++)
+			x[i] = rank ? -1 : i + k;
+		MPI_Ibcast(x, LONG, MPI_INT, 0, MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		CHECK(x[0] == k && x[LONG / 2] == LONG / 2 + k && x[LONG - 1] == LONG - 1 + k);
+		free(x);
+	}
+}
+#else
+static void at_once(void) {}
+#endif
+
 int main(int argc, char **argv)
 {
 	char *kept;
@@ -169,6 +191,7 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	use();
+	at_once();
 	kept = get(N, NULL);
 	MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
 	MPI_Finalize();

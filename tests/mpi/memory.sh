@@ -41,6 +41,7 @@ for mpi in "${INSTALLED[@]}"; do
 	elif compile $mpi "$TMP/moved-$mpi" -DMOVED "$TESTS/mpi/memory.c"; then
 		GOAL_MOVE=1 right $mpi moved 3 "$TMP/moved-$mpi"
 		check memory.$mpi.moved.served served
+		GOAL_MOVE=1 GOAL_MPI_NBC=1 right $mpi moved.nbc 2 "$TMP/moved-$mpi"
 		GOAL_MOVE=2 serve $mpi 100 2 "$TMP/moved-$mpi"
 		check memory.$mpi.moved.wrong grep -q 'GOAL_MOVE cannot be "2"' "$TMP/out"
 	fi

@@ -31,6 +31,9 @@ for mpi in "${INSTALLED[@]}"; do
 		GOAL_MPI_NBC=1 serve $mpi 100 2 "$prog"
 		check "nbc.$mpi.F08" grep -q '^nbc: 20 calls right' "$TMP/out"
 		check "nbc.$mpi.F08.served" served
+		# Where nothing can be bound, calls are the MPI library's.
+		GOAL_MPI_NBC=1 GOAL_BACKEND=nonsense serve $mpi 100 2 "$prog"
+		check "nbc.$mpi.F08.unbound" grep -q '^nbc: 20 calls right' "$TMP/out"
 	fi
 done
 finish

@@ -3,9 +3,11 @@
  * which the MPI library returns an error class. */
 #include "persistent.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { N = 10, STARTS = 3 };
 static int rank, size, bad;
@@ -182,6 +184,101 @@ static void between(void)
 }
 
 /* With an argument, nothing is called that is served. */
+/* Each rank chooses whether it is in place, however often it was not before. */
+static void scans(void)
+{
+	for (int k = 0; k < 20; k++) {
+		const int in_place = k >= 12 && rank == size - 1;
+		int in[N], out[N], want = k % 2 ? rank * (rank + 1) / 2 : (rank + 1) * (rank + 2) / 2;
+		MPI_Request request;
+
+		for (int i = 0; i < N; i++)
+			in[i] = out[i] = rank + 1;
+		if (k % 2)
+			MPI_Exscan_init(in_place ? MPI_IN_PLACE : in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+		else
+			MPI_Scan_init(in_place ? MPI_IN_PLACE : in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+		MPI_Start(&request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		CHECK((k % 2 && !rank) || out[N - 1] == want);
+		MPI_Request_free(&request);
+	}
+}
+
+/* What a program is told that is complete it may read, also where data was packed. */
+static void told_early(void)
+{
+	int data[2 * N], flag;
+	MPI_Datatype type;
+	MPI_Request request;
+
+	MPI_Type_vector(N, 1, 2, MPI_INT, &type);
+	MPI_Type_commit(&type);
+	MPI_Bcast_init(data, 1, type, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+	for (int s = 0; s < STARTS; s++) {
+		for (int i = 0; i < 2 * N; i++)
+			data[i] = rank ? -1 : s + i;
+		MPI_Start(&request);
+		do
+			MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+		while (!flag);
+		for (int i = 0; i < 2 * N; i++)
+			CHECK(data[i] == (i % 2 && rank ? -1 : s + i));
+		data[0] = 7; /* the program's again: nobody else stores it any more */
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		CHECK(data[0] == 7);
+	}
+	MPI_Request_free(&request);
+	MPI_Type_free(&type);
+}
+
+static pthread_t own;
+static int elsewhere;
+
+static void add(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+	(void)type;
+	elsewhere |= !pthread_equal(own, pthread_self());
+	for (int i = 0; i < *n; i++)
+		((int *)inout)[i] += ((int *)in)[i];
+}
+
+/* An operation of the program is called in its threads, unless it has said that MPI may be called in several. */
+static void own_thread(void)
+{
+	int x[N] = { 0 }, sum[N], level;
+	MPI_Request request;
+	MPI_Op op;
+
+	own = pthread_self();
+	MPI_Query_thread(&level);
+	MPI_Op_create(add, 1, &op);
+	MPI_Allreduce_init(x, sum, N, MPI_INT, op, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+	for (int s = 0; s < 20; s++) {
+		x[0] = s + rank;
+		MPI_Start(&request);
+		if (rank)
+			usleep(10000);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		CHECK(sum[0] == size * s + size * (size - 1) / 2);
+	}
+	CHECK(level == MPI_THREAD_MULTIPLE || !elsewhere);
+	MPI_Request_free(&request);
+	MPI_Op_free(&op);
+}
+
+/* MPI leaves out what it does with a null pointer; both libraries take it. Memory that is served comes before and after it. */
+static void free_nothing(void)
+{
+	void *p[3];
+
+	for (int i = 0; i < 3; i++)
+		MPI_Alloc_mem(100, MPI_INFO_NULL, &p[i]);
+	MPI_Free_mem(NULL);
+	for (int i = 0; i < 3; i++)
+		CHECK(MPI_Free_mem(p[i]) == MPI_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
@@ -197,6 +294,10 @@ int main(int argc, char **argv)
 		no_result();
 		overlong();
 		alone();
+		scans();
+		told_early();
+		own_thread();
+		free_nothing();
 		wrong();
 	}
 	MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
