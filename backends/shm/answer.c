@@ -5,6 +5,7 @@
  * program. */
 #include "backends/shm/answer.h"
 
+#include "backends/services.h"
 #include "backends/shm/move.h"
 
 #include <stdlib.h>
@@ -81,7 +82,7 @@ bool sm_begin_answers(struct sm_bound *s, const struct sm_msg *m)
 {
 	bool any = false;
 
-	for (uint32_t i = m->answers; i; i = s->msgs[i - 1].next) {
+	for (uint32_t i = m->answers; i && !group_lost(s->b.group); i = s->msgs[i - 1].next) {
 		struct sm_msg *a = &s->msgs[i - 1];
 		struct sm_location at;
 

@@ -111,6 +111,13 @@ static bool sender_reaches(struct sm_bound *s, struct sm_msg *m, const struct sm
 	return m->writes;
 }
 
+/* Returns an error if the group has lost a rank. A peer's epoch may have failed then, and its buffers be its program's again. */
+static int find_loss(const struct sm_bound *s)
+{
+	atomic_thread_fence(memory_order_acquire); /* bytes that were read before are those of before */
+	return __builtin_expect(group_lost(s->b.group), 0) ? group_check(s->b.group) : 0;
+}
+
 /* Copies the sender's share of a message that both ends copy, or reduces it, if the receiver's buffers can be reached. */
 static int copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 {
@@ -125,8 +132,9 @@ static int copy_as_sender(struct sm_bound *s, struct sm_msg *m)
 		return 0;
 	while ((n = take_chunks(s, m, !m->at)) > 0) {
 		const uint64_t first = m->chunks - m->now->moved - n;
-		const int err = move_as_sender(s, m, first * m->chunk, sm_chunks_bytes(m, first, n), how, from);
+		int err = find_loss(s);
 
+		err = err ? err : move_as_sender(s, m, first * m->chunk, sm_chunks_bytes(m, first, n), how, from);
 		if (err)
 			return err;
 		m->now->moved += n;
@@ -376,7 +384,8 @@ int sm_recv_pull(struct dispatcher *e, void *what)
 		rc = fetch_bytes(s, m, 0, m->bytes);
 	if (rc < 0 || (!rc && (m->now->parted || m->now->both)))
 		return rc;
-	return end_pull(s, m);
+	rc = find_loss(s);
+	return rc ? rc : end_pull(s, m);
 }
 
 void sm_begin_pull(struct sm_bound *s, struct sm_msg *m)

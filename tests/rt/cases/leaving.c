@@ -3,6 +3,8 @@
 #include "tests/rt/cases/cases.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -182,6 +184,78 @@ static int child_frees(struct member *m)
 	return 0;
 }
 
+/* Rank 0 receives the data, or sends it, and waits for rank 2 as well. */
+static const char with_third[] =
+	"schedule w(sends = 0)\n"
+	"buffer inout data[count]\n"
+	"buffer inout small[1]\n"
+	"rank r of p { if p == 3 {\n"
+	"  if r == 0 and sends { send data to 1 } else if r == 0 { recv data from 1 }\n"
+	"  if r == 1 and sends { recv data from 0 } else if r == 1 { send data to 0 }\n"
+	"  if r == 0 { recv small from 2 } else if r == 2 { send small to 0 } } }\n";
+
+/* Waits until the slot of the rank that has died, which it needs no more, has a number. */
+static void await(struct member *m, uint64_t number)
+{
+	while (atomic_load(&m->team->slots[2].seq) != number)
+		usleep(1000);
+}
+
+/* Rank 2 dies. Rank 0, which waits for it, gets an error, and uses its memory for something else. Rank 1, which starts later, neither
+ * stores there, nor takes what is there for what was sent. */
+static int after_death(struct member *m, int64_t sends)
+{
+	enum { N = 1 << 22 };
+	const struct MPIX_Sched_param param = { "sends", &sends, 1 };
+	char *data = malloc(N), small = 0;
+	void *buffers[] = { data, &small };
+	struct MPIX_Sched_bind b = case_bind(buffers, 2, N, MPIX_SCHED_BYTE);
+	MPIX_Sched_request req;
+	MPIX_Sched s;
+	int rc;
+
+	if (getpid() == case_main_pid) { /* a thread cannot die alone */
+		free(data);
+		return 0;
+	}
+	NEED(data);
+	memset(data, 1 + m->rank, N);
+	CALL(MPIX_Sched_load_mem(m->ctx, "with_third", with_third, strlen(with_third), &s));
+	b.params = &param;
+	b.nparams = 1;
+	CALL(MPIX_Sched_init(s, m->group, &b, &req));
+	CALL(MPIX_Sched_unload(&s));
+	NEED(team_meet(m) == 0);
+	if (m->rank == 2)
+		_exit(0);
+	if (m->rank == 1)
+		await(m, UINT64_MAX);
+	rc = MPIX_Sched_start(req);
+	rc = rc ? rc : MPIX_Sched_wait(req);
+	NEED(rc == MPIX_SCHED_ERR_DEAD && case_detail_has(m, "rank 2 died"));
+	CALL(MPIX_Sched_free(&req));
+	memset(data, 9, N);
+	if (m->rank == 0) {
+		atomic_store(&m->team->slots[2].seq, UINT64_MAX);
+		await(m, UINT64_MAX - 1);
+	} else {
+		atomic_store(&m->team->slots[2].seq, UINT64_MAX - 1);
+	}
+	NEED(data[0] == 9 && !memcmp(data, data + 1, N - 1));
+	free(data);
+	return 0;
+}
+
+static int stores_after_death(struct member *m)
+{
+	return after_death(m, 0);
+}
+
+static int reads_after_death(struct member *m)
+{
+	return after_death(m, 1);
+}
+
 /* A forked child frees a group whose requests are gone, so that the threads of its parent, if it has some, sleep. */
 static int child_frees_group(struct member *m)
 {
@@ -212,6 +286,8 @@ const struct test_case leaving_cases[] = {
 	{ .name = "leaves_first", .fn = leaves_first, .sizes = { 4 } },
 	{ .name = "fails_alone", .fn = fails_alone, .sizes = { 2, 4 } },
 	{ .name = "calls_differ", .fn = calls_differ, .sizes = { 2, 4 } },
+	{ .name = "stores_after_death", .fn = stores_after_death, .sizes = { 3 } },
+	{ .name = "reads_after_death", .fn = reads_after_death, .sizes = { 3 } },
 	{ .name = "child_frees", .fn = child_frees, .sizes = { 2, 3 } },
 	{ .name = "child_frees_group", .fn = child_frees_group, .sizes = { 2 } },
 	{ .name = NULL },
