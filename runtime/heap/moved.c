@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #define LEAST ((size_t)32 << 10) /* bytes of a buffer that is moved: shorter messages are as fast from private memory */
+#define ORPHAN_MS 100 /* until the watcher of an orphan looks again */
 #define AROUND ((uintptr_t)256 << 20) /* bytes before and after a buffer for which there is a place in the heap, too */
 
 /* Addresses of the program that have a place in the heap, in the same order, whatever is there now: buffers that share pages, or
@@ -52,6 +53,7 @@ struct rt_moved {
 	struct rt_heap *heap;
 	size_t page;
 	bool gone; /* this is a child of the process */
+	_Atomic bool orphan; /* its context is gone: the watcher frees it, once the program has unmapped all pages */
 	int events; /* userfaultfd on all pages that were moved */
 	int ends; /* eventfd that ends the watcher */
 	pthread_t watcher;
@@ -140,13 +142,75 @@ static void forget_pages(struct rt_moved *m, uintptr_t start, uintptr_t end, boo
 	}
 }
 
+/* Frees zones of which the program has no page any more, and no request uses the block. The caller holds `moving`. Returns true if
+ * there are none left. */
+static bool sweep_zones(struct rt_moved *m)
+{
+	for (struct zone **at = &m->zones, *z; (z = *at);) {
+		bool free;
+
+		pthread_mutex_lock(&m->lock);
+		free = !z->lost && !memchr(z->moved, true, z->len / m->page);
+		pthread_mutex_unlock(&m->lock);
+		if (!free || rt_heap_free(m->heap, z->block)) {
+			at = &z->next;
+			continue;
+		}
+		pthread_mutex_lock(&m->lock);
+		*at = z->next;
+		pthread_mutex_unlock(&m->lock);
+		munmap(z, zone_size(m, z->len));
+	}
+	return !m->zones;
+}
+
+static void free_moved(struct rt_moved *m)
+{
+	if (m->events >= 0)
+		close(m->events);
+	if (m->ends >= 0)
+		close(m->ends);
+	rt_heap_unref(m->heap);
+	pthread_mutex_destroy(&m->moving);
+	pthread_mutex_destroy(&m->lock);
+	munmap(m, sizeof *m);
+}
+
+/* Takes it off the list of the process, whose lock the caller holds. */
+static void unlist(const struct rt_moved *m)
+{
+	struct rt_moved **at = &forks.first;
+
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
+}
+
+/* True if this thread alone has what is left of a context, and the program has none of its pages any more. */
+static bool is_over(struct rt_moved *m)
+{
+	bool over = false;
+
+	/* Who forks holds these locks, and then takes those of malloc, whose holder may unmap and wait for this thread. */
+	if (pthread_mutex_trylock(&forks.lock))
+		return false;
+	if (!pthread_mutex_trylock(&m->moving)) {
+		over = m->orphan && sweep_zones(m);
+		pthread_mutex_unlock(&m->moving);
+	}
+	if (over)
+		unlist(m);
+	pthread_mutex_unlock(&forks.lock);
+	return over;
+}
+
 static void *watch(void *arg)
 {
 	struct rt_moved *m = arg;
 	struct pollfd p[] = { { .fd = m->events, .events = POLLIN }, { .fd = m->ends, .events = POLLIN } };
 	struct uffd_msg msg;
 
-	while (poll(p, 2, -1) < 0 || !p[1].revents) {
+	while (poll(p, 2, m->orphan ? ORPHAN_MS : -1) < 0 || !p[1].revents) {
 		/* Who unmaps may go on as soon as the message is read. So this is done under the lock, which each later bind takes, too. */
 		pthread_mutex_lock(&m->lock);
 		while (read(m->events, &msg, sizeof msg) == (ssize_t)sizeof msg)
@@ -155,6 +219,11 @@ static void *watch(void *arg)
 			else if (msg.event == UFFD_EVENT_REMAP)
 				forget_pages(m, msg.arg.remap.from, msg.arg.remap.from + msg.arg.remap.len, true);
 		pthread_mutex_unlock(&m->lock);
+		if (is_over(m)) {
+			pthread_detach(pthread_self());
+			free_moved(m);
+			break;
+		}
 	}
 	return NULL;
 }
@@ -237,18 +306,6 @@ static bool is_usual_malloc(void)
 	       mine.dli_fbase == usual.dli_fbase;
 }
 
-static void free_moved(struct rt_moved *m)
-{
-	if (m->events >= 0)
-		close(m->events);
-	if (m->ends >= 0)
-		close(m->ends);
-	rt_heap_unref(m->heap);
-	pthread_mutex_destroy(&m->moving);
-	pthread_mutex_destroy(&m->lock);
-	munmap(m, sizeof *m);
-}
-
 struct rt_moved *rt_moved_new(struct rt_heap *h)
 {
 	struct rt_moved *m = is_usual_malloc() ? map_zeroed(sizeof *m) : NULL;
@@ -275,45 +332,21 @@ struct rt_moved *rt_moved_new(struct rt_heap *h)
 	return m;
 }
 
-/* Frees zones of which the program has no page any more, and no request uses the block. The caller holds `moving`. Returns true if
- * there are none left. */
-static bool sweep_zones(struct rt_moved *m)
-{
-	for (struct zone **at = &m->zones, *z; (z = *at);) {
-		bool free;
-
-		pthread_mutex_lock(&m->lock);
-		free = !z->lost && !memchr(z->moved, true, z->len / m->page);
-		pthread_mutex_unlock(&m->lock);
-		if (!free || rt_heap_free(m->heap, z->block)) {
-			at = &z->next;
-			continue;
-		}
-		pthread_mutex_lock(&m->lock);
-		*at = z->next;
-		pthread_mutex_unlock(&m->lock);
-		munmap(z, zone_size(m, z->len));
-	}
-	return !m->zones;
-}
-
 void rt_moved_free(struct rt_moved *m)
 {
 	const uint64_t one = 1;
-	struct rt_moved **at;
 	bool empty;
 
 	if (!m || m->gone)
 		return;
 	pthread_mutex_lock(&m->moving);
 	empty = sweep_zones(m);
+	m->orphan = !empty; /* from here on the watcher may free it */
 	pthread_mutex_unlock(&m->moving);
 	if (!empty)
 		return;
 	pthread_mutex_lock(&forks.lock);
-	for (at = &forks.first; *at != m;)
-		at = &(*at)->next;
-	*at = m->next;
+	unlist(m);
 	pthread_mutex_unlock(&forks.lock);
 	if (write(m->ends, &one, sizeof one) == (ssize_t)sizeof one)
 		pthread_join(m->watcher, NULL);

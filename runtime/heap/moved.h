@@ -12,7 +12,7 @@ struct rt_moved;
 
 /* Prepares a heap for memory of the program. Returns NULL if that is not safe in this process, or if there is no memory. */
 struct rt_moved *rt_moved_new(struct rt_heap *h);
-/* The program keeps what has been moved. So if there is any, the heap stays until the process ends. `m` may be NULL. */
+/* The program keeps what has been moved. So if there is any, the heap stays until the program has unmapped it. `m` may be NULL. */
 void rt_moved_free(struct rt_moved *m);
 /* Moves the pages of [ptr, ptr + len) to the heap, if they are not there yet. The program has them where it had them. Binds the
  * block of the heap that holds them, as rt_heap_bind does, with *off as the offset of ptr. Returns false if the memory stays

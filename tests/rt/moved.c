@@ -3,6 +3,7 @@
  * meanwhile and later. Prints a line for each case. `moved why`: prints why nothing can be moved here, or nothing. */
 #include "tests/rt/team.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -390,6 +391,69 @@ static const char *hindered(void)
 	return fd < 0 ? "userfaultfd is not allowed" : getenv("LD_PRELOAD") ? "something is preloaded" : NULL;
 }
 
+static int alone(const void *in, void *out, size_t size, void *arg)
+{
+	(void)arg;
+	memcpy(out, in, size);
+	return 0;
+}
+
+static int count_tasks(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	int n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* The program gives its memory back after the contexts that moved it are gone. Then nothing of these stays. */
+static int outlives(struct member *m)
+{
+	enum { CONTEXTS = 5, BYTES = 1 << 20 };
+	const int before = count_tasks();
+	void *p[CONTEXTS];
+	int tries = 0;
+
+	(void)m;
+	for (int i = 0; i < CONTEXTS; i++) {
+		struct MPIX_Sched_stats stats = { .struct_size = sizeof stats };
+		MPIX_Sched_ctx ctx;
+		MPIX_Sched_group group;
+		MPIX_Sched s;
+		MPIX_Sched_request req;
+
+		p[i] = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		NEED(p[i] != MAP_FAILED);
+		memset(p[i], 1 + i, BYTES);
+		CALL(MPIX_Sched_ctx_create(&ctx));
+		CALL(MPIX_Sched_group_create(ctx, 0, 1, alone, NULL, &group));
+		CALL(MPIX_Sched_load_mem(ctx, "chain", team_chain, strlen(team_chain), &s));
+
+		struct MPIX_Sched_bind b = { .struct_size = sizeof b, .buffers = &p[i], .nbuffers = 1, .count = BYTES };
+
+		CALL(MPIX_Sched_init(s, group, &b, &req));
+		CALL(MPIX_Sched_stats(ctx, &stats));
+		NEED(stats.moved_bytes == BYTES && mapped(p[i]) == HEAP);
+		CALL(MPIX_Sched_free(&req));
+		CALL(MPIX_Sched_unload(&s));
+		CALL(MPIX_Sched_group_free(&group));
+		CALL(MPIX_Sched_ctx_free(&ctx));
+	}
+	NEED(count_tasks() == before + CONTEXTS); /* each watches its pages */
+	for (int i = 0; i < CONTEXTS; i++) {
+		NEED(*((char *)p[i] + BYTES - 1) == 1 + i);
+		NEED(munmap(p[i], BYTES) == 0);
+	}
+	while (count_tasks() != before && tries++ < 1000)
+		usleep(10000);
+	NEED(count_tasks() == before);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -397,7 +461,8 @@ int main(int argc, char **argv)
 		int (*fn)(struct member *);
 	} cases[] = { { "same", stays_the_same }, { "not", not_moved },		 { "realloc", grows },	    { "again", comes_again },
 		      { "later", comes_later },
-		      { "mremap", goes_elsewhere }, { "fork", forks }, { "stores", threads_store }, { "malloc", threads_allocate } };
+		      { "mremap", goes_elsewhere }, { "fork", forks }, { "stores", threads_store }, { "malloc", threads_allocate },
+		      { "outlives", outlives } };
 	const char *why = hindered();
 	int bad = 0;
 
