@@ -127,7 +127,9 @@ static int take_side(struct gm_request *r, const struct gm_call *call, int side,
 			c.packs = rank == call->root;
 			c.unpacks = !c.packs;
 		}
-		return c.raw || !c.count || gm_dense(s->type) ? MPI_SUCCESS : copy_side(r, side, &c);
+		if (!c.raw && c.count && !gm_dense(s->type))
+			return copy_side(r, side, &c);
+		return c.count && !s->buf ? MPI_ERR_BUFFER : MPI_SUCCESS;
 	}
 	if (k->in_place) {
 		r->once->buffers[side] = MPIX_SCHED_IN_PLACE;

@@ -267,6 +267,17 @@ static void own_thread(void)
 	MPI_Op_free(&op);
 }
 
+/* A call that does not block has no buffer for its data: whoever serves it says so. */
+static void no_buffer(void)
+{
+	MPI_Request request = MPI_REQUEST_NULL;
+	int class = MPI_SUCCESS;
+
+	MPI_Barrier(MPI_COMM_WORLD); /* makes the group */
+	MPI_Error_class(MPI_Ibcast(NULL, 40000, MPI_INT, 0, MPI_COMM_WORLD, &request), &class);
+	CHECK(class == MPI_ERR_BUFFER);
+}
+
 /* MPI leaves out what it does with a null pointer; both libraries take it. Memory that is served comes before and after it. */
 static void free_nothing(void)
 {
@@ -286,7 +297,9 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-	if (argc > 1) {
+	if (argc > 1 && !strcmp(argv[1], "buffer")) {
+		no_buffer();
+	} else if (argc > 1) {
 		between();
 	} else {
 		addresses();

@@ -20,5 +20,9 @@ for mpi in "${INSTALLED[@]}"; do
 		told
 	fi
 	check "odd.$mpi.between.told" grep -q 'MPI_Bcast by the MPI library: 1 inits: an intercommunicator' "$TMP/out"
+	if [ $mpi = mpich ]; then # Open MPI does not look
+		GOAL_MPI_NBC=1 serve $mpi 100 2 "$TMP/odd-$mpi" buffer
+		check "odd.$mpi.buffer" grep -q '^odd: right' "$TMP/out"
+	fi
 done
 finish
