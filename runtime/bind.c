@@ -276,9 +276,11 @@ static void count_memory(struct mpix_sched_request *req)
 	atomic_store_explicit(&req->memory.private, m.private, memory_order_relaxed);
 }
 
-/* True if buffers are those that the request has, and where it has them. */
+/* True if buffers are those that the request has, and where it has them. What a network has registered may be other memory by now. */
 static bool has_buffers(const struct mpix_sched_request *req, const struct be_buffer *next)
 {
+	if (!req->be->near)
+		return false;
 	for (uint32_t i = 0; i < req->nbuffers; i++) {
 		const struct be_buffer *b = &req->buffers[i];
 

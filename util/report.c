@@ -55,10 +55,8 @@ static json_object *new_string(const char *s)
 	json_object *string;
 	char *whole;
 
-	for (size_t n; *s; s += n ? n : 1) {
-		n = text_char(s, strlen(s));
-		text_add(&t, "%.*s", n ? (int)n : (int)strlen(TEXT_NO_CHAR), n ? s : TEXT_NO_CHAR);
-	}
+	while (*s)
+		s += text_add_char(&t, s, strlen(s));
 	string = text_take(&t, &whole) ? NULL : json_object_new_string(whole);
 	free(whole);
 	return string;

@@ -58,7 +58,8 @@ int text_take(struct text *t, char **out)
 	return t->err;
 }
 
-size_t text_char(const char *s, size_t len)
+/* Returns how many bytes of s are a character: 0 if they begin with none. */
+static size_t find_char(const char *s, size_t len)
 {
 	const unsigned char *c = (const unsigned char *)s, first = len ? *c : 0x80;
 	const size_t n = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
@@ -75,21 +76,26 @@ size_t text_char(const char *s, size_t len)
 	return n;
 }
 
+size_t text_add_char(struct text *t, const char *s, size_t len)
+{
+	const size_t n = find_char(s, len);
+
+	if (n)
+		text_add(t, "%.*s", (int)n, s);
+	else
+		text_add(t, TEXT_NO_CHAR);
+	return n ? n : 1;
+}
+
 void text_add_xml(struct text *t, const char *s, size_t len)
 {
-	size_t n;
-
-	for (const char *end = s + strnlen(s, len); s < end; s += n ? n : 1) {
-		n = text_char(s, (size_t)(end - s));
-		if (*s == '<')
-			text_add(t, "&lt;");
-		else if (*s == '>')
-			text_add(t, "&gt;");
-		else if (*s == '&')
-			text_add(t, "&amp;");
-		else
-			text_add(t, "%.*s", n ? (int)n : (int)strlen(TEXT_NO_CHAR), n ? s : TEXT_NO_CHAR);
-	}
+	for (const char *end = s + strnlen(s, len); s < end;)
+		if (*s == '<' || *s == '>' || *s == '&') {
+			text_add(t, "&%s;", *s == '<' ? "lt" : *s == '>' ? "gt" : "amp");
+			s++;
+		} else {
+			s += text_add_char(t, s, (size_t)(end - s));
+		}
 }
 
 void text_clean(char *s, size_t len)

@@ -27,10 +27,10 @@ static inline bool text_control(unsigned char before, unsigned char c)
 	return (c < 32 && c != '\t') || c == 127 || (before == 0xc2 && c >= 0x80 && c < 0xa0);
 }
 
-/* Returns how many of the bytes at s, of which there are len, are a character in UTF-8: 0 if they begin with none. Names of files may be
- * any bytes, and texts of JSON and XML may not. */
-size_t text_char(const char *s, size_t len);
-#define TEXT_NO_CHAR "\xef\xbf\xbd" /* U+FFFD, which stands for such a byte */
+#define TEXT_NO_CHAR "\xef\xbf\xbd" /* U+FFFD, for a byte that is no character */
+/* Appends the character of UTF-8 with which the bytes at s begin, of which there are len, or TEXT_NO_CHAR: names of files may be any
+ * bytes, and texts of JSON and XML may not. Returns its bytes at s. */
+size_t text_add_char(struct text *t, const char *s, size_t len);
 
 /* Appends at most `len` bytes of a string as a text of XML. */
 void text_add_xml(struct text *t, const char *s, size_t len);

@@ -296,16 +296,21 @@ static void test_characters(void)
 {
 	static const struct {
 		const char *bytes;
-		size_t len;
-	} chars[] = { { "a", 1 }, { "\xc2\xb5s", 2 }, { "\xe2\x82\xac", 3 }, { "\xf0\x9f\x98\x80", 4 }, { "\xf4\x8f\xbf\xbf", 4 },
+		size_t len; /* 0: it is none */
+	} chars[] = { { "a", 1 }, { "\xc2\xb5", 2 }, { "\xe2\x82\xac", 3 }, { "\xf0\x9f\x98\x80", 4 }, { "\xf4\x8f\xbf\xbf", 4 },
 		      { "\xff", 0 }, { "\x80", 0 }, { "\xc0\xaf", 0 }, { "\xc2", 0 }, { "\xe2\x82", 0 }, { "\xe2" "aa", 0 },
 		      { "\xe0\x9f\xbf", 0 }, { "\xed\xa0\x80", 0 }, { "\xf0\x8f\xbf\xbf", 0 }, { "\xf4\x90\x80\x80", 0 },
 		      { "\xf5\x80\x80\x80", 0 } };
 	struct text t = { 0 };
 	char *s;
 
-	for (size_t i = 0; i < sizeof chars / sizeof *chars; i++)
-		CU_ASSERT_EQUAL(text_char(chars[i].bytes, strlen(chars[i].bytes)), chars[i].len);
+	for (size_t i = 0; i < sizeof chars / sizeof *chars; i++) {
+		CU_ASSERT_EQUAL(text_add_char(&t, chars[i].bytes, strlen(chars[i].bytes)), chars[i].len ? chars[i].len : 1);
+		CU_ASSERT_EQUAL_FATAL(text_take(&t, &s), 0);
+		CU_ASSERT_STRING_EQUAL(s, chars[i].len ? chars[i].bytes : TEXT_NO_CHAR);
+		free(s);
+		t = (struct text){ 0 };
+	}
 	text_add_xml(&t, "a<\xc2\xb5&\xff>", SIZE_MAX);
 	text_add_xml(&t, "\xc2\xb5", 1);
 	CU_ASSERT_EQUAL_FATAL(text_take(&t, &s), 0);
