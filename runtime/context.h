@@ -62,7 +62,8 @@ struct mpix_sched_ctx {
 		void *arg;
 	} energy;
 	_Atomic bool chooses; /* true if energy.fn is not NULL */
-	_Atomic uint32_t ngroups; /* groups created from this context, without subgroups */
+	uint32_t ngroups; /* groups created from this context, without subgroups */
+	uint32_t number; /* no group of this context has a higher one */
 	struct stays stays; /* of threads that wait */
 	struct rt_sleepers sleepers;
 	_Atomic bool paused; /* true if communication cores make no progress on its requests */

@@ -181,6 +181,9 @@ static int say_hello(struct rt_bootstrap *m, struct rt_hello *h)
 	*h = (struct rt_hello){ .rank = (int)m->rank, .node = rt_node_id(), .pid = (uint64_t)getpid(), .autogroup = rt_autogroup(),
 			     .heap_fd = m->ctx->heap->fd, .event = m->ctx->heap->event };
 	h->heap = (uint64_t)(uintptr_t)m->ctx->heap;
+	pthread_mutex_lock(&m->ctx->lock);
+	h->number = ++m->ctx->number;
+	pthread_mutex_unlock(&m->ctx->lock);
 	if (random)
 		memcpy(h->process, random, sizeof h->process);
 	err = rt_comm_ask(m->ctx, m->rank, &h->config);
@@ -403,14 +406,20 @@ static void leave_bootstrap(struct rt_bootstrap *m)
 	free(m->ready);
 }
 
-/* Returns the id of a group, which may be the n-th one of a rank's context and the first one of another's. The secret cannot be found
- * from it. */
-static uint64_t group_id(const char cookie[MAC_KEY])
+/* Gives a group its id, which depends on the program alone, for traces and seeds. It may be the n-th group of one rank's context and the
+ * first one of another's: so it gets the highest number that a rank would give it, and its ranks' later groups get higher ones. */
+static void number_group(const struct rt_bootstrap *m)
 {
-	uint64_t half[MAC_KEY / sizeof(uint64_t)];
+	struct mpix_sched_ctx *ctx = m->ctx;
+	uint32_t highest = 0;
 
-	memcpy(half, cookie, sizeof half);
-	return rt_id(half[0], half[1]);
+	for (uint32_t r = 0; r < m->size; r++)
+		highest = m->all[r].number > highest ? m->all[r].number : highest;
+	pthread_mutex_lock(&ctx->lock);
+	if (ctx->number < highest)
+		ctx->number = highest;
+	pthread_mutex_unlock(&ctx->lock);
+	m->group->id = rt_id(highest, m->all[0].number); /* threads that make two groups at once have given these two numbers */
 }
 
 /* Counts a group of a context, and notes how it waits. spins, yields: of the group's own ranks. The ranks of an earlier group still need the cores if only some of
@@ -473,7 +482,7 @@ int MPIX_Sched_group_create(MPIX_Sched_ctx ctx, int rank, int size, MPIX_Sched_a
 		process = (struct rt_process *)(uintptr_t)m.ready[m.lead].process;
 		g->g.process = process;
 		g->g.board = process->board;
-		g->g.id = group_id(m.all[0].cookie);
+		number_group(&m);
 		count_group(&g->g, count_spins(&m), can_yield(&m));
 		atomic_init(&g->g.refs, 1);
 		rt_ctx_ref(ctx);

@@ -18,7 +18,7 @@ struct rt_hello {
 	char process[16]; /* random identifier of the rank's process */
 	char cookie[MAC_KEY]; /* random secret of rank 0; a process that knows the secret belongs to this job */
 	char name[12]; /* abstract name of rank 0's socket */
-	uint32_t name_len;
+	uint32_t name_len, number; /* number: above those of all groups of its context */
 	int heap_fd, event;
 	uint64_t heap;
 	struct rt_comm_config config;
