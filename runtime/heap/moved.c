@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #define LEAST ((size_t)32 << 10) /* bytes of a buffer that is moved: shorter messages are as fast from private memory */
-#define ORPHAN_MS 100 /* until the watcher of an orphan looks again */
+#define AGAIN_MS 100 /* until the watcher looks again whether all is over, if it could not look */
 #define AROUND ((uintptr_t)256 << 20) /* bytes before and after a buffer for which there is a place in the heap, too */
 
 /* Addresses of the program that have a place in the heap, in the same order, whatever is there now: buffers that share pages, or
@@ -53,7 +53,7 @@ struct rt_moved {
 	struct rt_heap *heap;
 	size_t page;
 	bool gone; /* this is a child of the process */
-	_Atomic bool orphan; /* its context is gone: the watcher frees it, once the program has unmapped all pages */
+	bool orphan; /* its context is gone: the watcher frees it, once the program has unmapped all pages */
 	int events; /* userfaultfd on all pages that were moved */
 	int ends; /* eventfd that ends the watcher */
 	pthread_t watcher;
@@ -186,15 +186,18 @@ static void unlist(const struct rt_moved *m)
 	*at = m->next;
 }
 
-/* True if this thread alone has what is left of a context, and the program has none of its pages any more. */
-static bool is_over(struct rt_moved *m)
+/* True if this thread alone has what is left of a context, and the program has none of its pages any more. Sets *again if it is not known
+ * now. */
+static bool is_over(struct rt_moved *m, bool *again)
 {
 	bool over = false;
 
 	/* Who forks holds these locks, and then takes those of malloc, whose holder may unmap and wait for this thread. */
-	if (pthread_mutex_trylock(&forks.lock))
+	*again = pthread_mutex_trylock(&forks.lock);
+	if (*again)
 		return false;
-	if (!pthread_mutex_trylock(&m->moving)) {
+	*again = pthread_mutex_trylock(&m->moving);
+	if (!*again) {
 		over = m->orphan && sweep_zones(m);
 		pthread_mutex_unlock(&m->moving);
 	}
@@ -209,8 +212,9 @@ static void *watch(void *arg)
 	struct rt_moved *m = arg;
 	struct pollfd p[] = { { .fd = m->events, .events = POLLIN }, { .fd = m->ends, .events = POLLIN } };
 	struct uffd_msg msg;
+	bool again = false;
 
-	while (poll(p, 2, m->orphan ? ORPHAN_MS : -1) < 0 || !p[1].revents) {
+	while (poll(p, 2, again ? AGAIN_MS : -1) < 0 || !p[1].revents) {
 		/* Who unmaps may go on as soon as the message is read. So this is done under the lock, which each later bind takes, too. */
 		pthread_mutex_lock(&m->lock);
 		while (read(m->events, &msg, sizeof msg) == (ssize_t)sizeof msg)
@@ -219,7 +223,7 @@ static void *watch(void *arg)
 			else if (msg.event == UFFD_EVENT_REMAP)
 				forget_pages(m, msg.arg.remap.from, msg.arg.remap.from + msg.arg.remap.len, true);
 		pthread_mutex_unlock(&m->lock);
-		if (is_over(m)) {
+		if (is_over(m, &again)) {
 			pthread_detach(pthread_self());
 			free_moved(m);
 			break;
@@ -341,7 +345,7 @@ void rt_moved_free(struct rt_moved *m)
 		return;
 	pthread_mutex_lock(&m->moving);
 	empty = sweep_zones(m);
-	m->orphan = !empty; /* from here on the watcher may free it */
+	m->orphan = !empty; /* the watcher, which looks again if it could not during this, may free it from here on */
 	pthread_mutex_unlock(&m->moving);
 	if (!empty)
 		return;
