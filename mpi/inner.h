@@ -92,7 +92,8 @@ struct gm_piece {
 
 /* Staging memory of one side of a request, whose data has gaps or is in another order than the schedule's. */
 struct gm_stage {
-	char *mem; /* memory of the shared heap; NULL if the side needs no staging */
+	char *mem; /* NULL if the side needs no staging */
+	bool private; /* `mem` is not of the shared heap */
 	char *user; /* the user's buffer, plus `bias` */
 	MPI_Aint bias; /* subtracted from the displacements of the datatypes: MPI_Pack of MPICH refuses MPI_BOTTOM */
 	struct gm_piece *pieces;
@@ -134,6 +135,8 @@ struct gm_request {
 uint64_t gm_now_ns(void);
 /* Frees a request that is not active. */
 void gm_request_free(struct gm_request *r);
+/* Unpacks what is staged, when the program is first told that the request is complete. Returns an error class of MPI. */
+int gm_unpack(struct gm_request *r);
 /* Frees those requests that were active when the user freed them, and are complete. */
 void gm_reap(void);
 
@@ -150,7 +153,6 @@ int gm_nbc_progress(void);
 /* As gm_test, gm_peek (keeps) and gm_wait. */
 int gm_once_test(struct gm_request *r, bool *flag, bool keeps);
 int gm_once_wait(struct gm_request *r);
-void gm_once_free(struct gm_once *o);
 
 /* ---- progress without the program's help (helper.c) ---- */
 

@@ -425,23 +425,6 @@ static void count_end(struct gm_record *record, uint64_t called, uint64_t waited
 	atomic_fetch_add(&record->wait_ns, waited ? now - waited : 0);
 }
 
-/* Unpacks the sides that are copied, when the program is first told that the call is complete. */
-static int unpack(struct gm_request *r)
-{
-	int err = MPI_SUCCESS;
-
-	for (int side = GM_SEND; side <= GM_RECV && !err && !r->unpacked; side++) {
-		r->stage[side].mem = r->once->mem[side];
-		if (r->stage[side].mem)
-			err = gm_stage_unpack(&r->stage[side]);
-		r->stage[side].mem = NULL;
-	}
-	if (!r->unpacked)
-		r->unpack_err = err;
-	r->unpacked = true;
-	return r->unpack_err;
-}
-
 /* The program takes notice that a call is complete. `waited`: since when it has waited; 0: it has not. */
 static int finish(struct gm_request *r, uint64_t waited)
 {
@@ -454,7 +437,7 @@ static int finish(struct gm_request *r, uint64_t waited)
 	entry_unhold(n, r->once->instance->entry);
 	pthread_mutex_unlock(&n->lock);
 	r->active = false;
-	return err ? err : unpack(r);
+	return err ? err : gm_unpack(r);
 }
 
 /* Starts or completes a call if that is possible, and makes progress on others while it has to wait for them. Returns its state. */
@@ -483,7 +466,7 @@ int gm_once_test(struct gm_request *r, bool *flag, bool keeps)
 		return MPI_SUCCESS;
 	if (!keeps)
 		return finish(r, 0);
-	return r->once->err ? r->once->err : unpack(r);
+	return r->once->err ? r->once->err : gm_unpack(r);
 }
 
 /* Waits for a call that is started. The caller holds the lock; during the wait it does not. */

@@ -27,7 +27,6 @@ struct gm_once {
 	bool waited; /* a thread waits for it, and completes it */
 	int err;
 	void *buffers[2];
-	void *mem[2]; /* that is packed, or unpacked */
 };
 
 /* True if the instance that the next call with a key will use need not be bound any more. */

@@ -91,8 +91,9 @@ static int copy_side(struct gm_request *r, int side, const struct copied *c)
 	s->comm = gm_local_comm(r->comm->comm);
 	s->pieces = calloc(1, sizeof *s->pieces);
 	s->types = calloc(1, sizeof(MPI_Datatype));
-	r->once->mem[side] = malloc((size_t)(c->count * (c->raw ? extent : size)) + 1);
-	if (!s->pieces || !s->types || !r->once->mem[side])
+	s->mem = malloc((size_t)(c->count * (c->raw ? extent : size)) + 1);
+	s->private = true;
+	if (!s->pieces || !s->types || !s->mem)
 		return MPI_ERR_NO_MEM;
 	err = gm_stage_type(s, c->from->type);
 	s->raw = c->raw;
@@ -100,11 +101,8 @@ static int copy_side(struct gm_request *r, int side, const struct copied *c)
 	s->pieces[0] = (struct gm_piece){
 		.from = (MPI_Aint)(c->first * extent), .count = c->count, .packs = c->packs, .unpacks = c->unpacks
 	};
-	s->mem = r->once->mem[side];
-	err = err ? err : gm_stage_pack(s);
-	s->mem = NULL;
-	r->once->buffers[side] = r->once->mem[side];
-	return err;
+	r->once->buffers[side] = s->mem;
+	return err ? err : gm_stage_pack(s);
 }
 
 /* Finds the buffer of a side, and copies it if it has to be. */
@@ -221,13 +219,4 @@ int gm_once_start(const struct gm_call *call, struct gm_request **out)
 	if (sched)
 		gm_lib.unload(&sched);
 	return err;
-}
-
-void gm_once_free(struct gm_once *o)
-{
-	if (!o)
-		return;
-	free(o->mem[GM_SEND]);
-	free(o->mem[GM_RECV]);
-	free(o);
 }

@@ -88,19 +88,19 @@ int gm_start(struct gm_request *r)
 	return MPI_SUCCESS;
 }
 
-/* Unpacks what is staged, when the program is first told that the request is complete. */
-static int unpack(struct gm_request *r)
+int gm_unpack(struct gm_request *r)
 {
-	if (!r->unpacked)
+	if (!r->unpacked && is_staged(r)) {
 		r->unpack_err = move_staged(r, gm_stage_unpack);
-	r->unpacked = true;
+		r->unpacked = true;
+	}
 	return r->unpack_err;
 }
 
 /* Ends an epoch, whose result was `rc` of the library. */
 static int finish(struct gm_request *r, int rc)
 {
-	const int err = rc ? MPI_ERR_OTHER : is_staged(r) ? unpack(r) : MPI_SUCCESS;
+	const int err = rc ? MPI_ERR_OTHER : gm_unpack(r);
 
 	r->active = r->unpacked = false;
 	if (r->calls)
@@ -173,7 +173,7 @@ int gm_peek(struct gm_request *r, bool *flag)
 	*flag = done;
 	if (err)
 		return MPI_ERR_OTHER;
-	return r->active && done && is_staged(r) ? unpack(r) : MPI_SUCCESS;
+	return r->active && done ? gm_unpack(r) : MPI_SUCCESS;
 }
 
 bool gm_active(const struct gm_request *r)
@@ -205,7 +205,7 @@ void gm_request_free(struct gm_request *r)
 		if (!PMPI_Type_get_envelope(r->type, &ni, &na, &nt, &combiner) && combiner != MPI_COMBINER_NAMED)
 			PMPI_Type_free(&r->type);
 	}
-	gm_once_free(r->once);
+	free(r->once);
 	gm_comm_unref(r->comm);
 	free(r);
 }

@@ -119,7 +119,9 @@ int gm_stage_unpack(const struct gm_stage *s)
 
 void gm_stage_free(struct gm_stage *s)
 {
-	if (s->mem)
+	if (s->private)
+		free(s->mem);
+	else if (s->mem)
 		gm_lib.dealloc(gm_ctx(), s->mem);
 	for (size_t i = 0; i < s->ntypes; i++)
 		PMPI_Type_free(&s->types[i]);

@@ -124,6 +124,7 @@ static int check_sizes(struct mpix_sched *s, const struct bin_args *a, bool inpl
 	/* A concrete binary may have been compiled for use in place. Then its caller does not say so. */
 	const bool either = !inplace && !(b->meta->flags & BIN_F_PARAMETRIC);
 	struct ir_fault fault, other;
+	const uint64_t *sizes;
 	uint64_t *due, *within;
 	uint32_t misfit;
 	int err;
@@ -133,12 +134,13 @@ static int check_sizes(struct mpix_sched *s, const struct bin_args *a, bool inpl
 	due = mem_alloc(2 * b->nbuffers * sizeof *due);
 	if (!due)
 		return rt_fail(s->ctx, -ERR_NOMEM);
+	sizes = due;
 	within = due + b->nbuffers;
 	err = claim_sizes(&s->image->claim, a, inplace, due, &fault);
 	misfit = err ? 0 : find_misfit(b, r, due);
 	if (!err && misfit < b->nbuffers && either && !claim_sizes(&s->image->claim, a, true, within, &other) &&
 	    find_misfit(b, r, within) == b->nbuffers) {
-		memcpy(due, within, b->nbuffers * sizeof *due);
+		sizes = within;
 		misfit = b->nbuffers;
 	}
 	if (err)
@@ -148,7 +150,7 @@ static int check_sizes(struct mpix_sched *s, const struct bin_args *a, bool inpl
 			       bin_str(b, b->buffers[misfit].name), r->bufsize[misfit], s->image->claim.name, due[misfit]);
 	for (uint32_t i = 0; i < b->nbuffers && !err; i++)
 		if (b->buffers[i].mode != BIN_SCRATCH)
-			r->bufsize[i] = due[i];
+			r->bufsize[i] = sizes[i];
 	free(due);
 	return err;
 }

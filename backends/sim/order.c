@@ -7,7 +7,6 @@
 #include "util/hash64.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void sim_order_fini(struct sim_order *o)
 {

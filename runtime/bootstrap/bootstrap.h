@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The state of the bootstrap (bootstrap.c), and its part within a node (bootstrap_node.c). */
+ * The state of the bootstrap (bootstrap.c), and its part within a node (node.c). */
 #ifndef RUNTIME_BOOTSTRAP_BOOTSTRAP_H
 #define RUNTIME_BOOTSTRAP_BOOTSTRAP_H
 

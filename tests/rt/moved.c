@@ -391,13 +391,6 @@ static const char *hindered(void)
 	return fd < 0 ? "userfaultfd is not allowed" : getenv("LD_PRELOAD") ? "something is preloaded" : NULL;
 }
 
-static int alone(const void *in, void *out, size_t size, void *arg)
-{
-	(void)arg;
-	memcpy(out, in, size);
-	return 0;
-}
-
 static int count_tasks(void)
 {
 	DIR *d = opendir("/proc/self/task");
@@ -430,7 +423,7 @@ static int outlives(struct member *m)
 		NEED(p[i] != MAP_FAILED);
 		memset(p[i], 1 + i, BYTES);
 		CALL(MPIX_Sched_ctx_create(&ctx));
-		CALL(MPIX_Sched_group_create(ctx, 0, 1, alone, NULL, &group));
+		CALL(MPIX_Sched_group_create(ctx, 0, 1, team_alone, NULL, &group));
 		CALL(MPIX_Sched_load_mem(ctx, "chain", team_chain, strlen(team_chain), &s));
 
 		struct MPIX_Sched_bind b = { .struct_size = sizeof b, .buffers = &p[i], .nbuffers = 1, .count = BYTES };

@@ -41,6 +41,8 @@ extern const char team_bcast[], team_chain[], team_sum_chain[], team_ring[];
 
 /* An MPIX_Sched_allgather_fn; arg is a member. */
 int team_allgather(const void *in, void *out, size_t size, void *arg);
+/* The same for groups of one rank; arg is not used. */
+int team_alone(const void *in, void *out, size_t size, void *arg);
 /* A barrier. Returns 0, or 1 if a rank has failed. */
 int team_meet(struct member *m);
 /* The most seconds that ranks may take that are processes; 60 by default. */

@@ -254,13 +254,6 @@ static int meeting_without_files(struct member *m)
 	return 0;
 }
 
-static int alone(const void *in, void *out, size_t size, void *arg)
-{
-	(void)arg;
-	memcpy(out, in, size);
-	return 0;
-}
-
 /* One rank has made more groups before than the others. */
 static int other_groups(struct member *m)
 {
@@ -270,7 +263,7 @@ static int other_groups(struct member *m)
 	MPIX_Sched_request req;
 
 	if (m->rank == 0)
-		CALL(MPIX_Sched_group_create(m->ctx, 0, 1, alone, NULL, &self));
+		CALL(MPIX_Sched_group_create(m->ctx, 0, 1, team_alone, NULL, &self));
 	CALL(MPIX_Sched_group_create(m->ctx, m->rank, m->size, team_allgather, m, &all));
 	CALL(MPIX_Sched_group_split(all, 0, 0, &half));
 	CALL(MPIX_Sched_group_split(half, 0, 0, &again));

@@ -820,13 +820,6 @@ static void *start_slow(void *arg)
 	return NULL;
 }
 
-static int alone(const void *in, void *out, size_t size, void *arg)
-{
-	(void)arg;
-	memcpy(out, in, size);
-	return 0;
-}
-
 /* Another thread makes progress on all requests of the context, and is held up, while an idle one is freed: nobody starts that. */
 static int freed_beside(struct member *m)
 {
@@ -842,7 +835,7 @@ static int freed_beside(struct member *m)
 	pthread_t thread;
 
 	NEED(values);
-	CALL(MPIX_Sched_group_create(m->ctx, 0, 1, alone, NULL, &self));
+	CALL(MPIX_Sched_group_create(m->ctx, 0, 1, team_alone, NULL, &self));
 	CALL(MPIX_Sched_op_create(m->ctx, slow_op, &slow, 1, &op));
 	CALL(MPIX_Sched_load_mem(m->ctx, "add_own", add_own, strlen(add_own), &s));
 	b.op = op;
