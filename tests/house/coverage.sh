@@ -44,7 +44,7 @@ GOAL_BACKEND=verbs GOAL_SHM=0 exec "$BUILD/tests/rt-untouched" 3
 END
 # shellcheck disable=SC2046
 variant cov CC=gcc HOOK=1 SAN="--coverage -fprofile-update=atomic -include tests/house/coverage.h" CFLAGS=-O1 \
-	$(programs cov "${scripts[@]}" "$TMP/verbs") || finish
+	tabled $(programs cov "${scripts[@]}" "$TMP/verbs") || finish
 find "$cov" -name '*.gcda' -delete
 # What guests run counts into the folder that is shared with them. First: others add to it.
 guest -t 600 -m 1024 -s "$TMP/guest" env GCOV_PREFIX=/run/guest/counts BUILD="$cov" bash "$TMP/verbs" >"$TMP/log" 2>&1
