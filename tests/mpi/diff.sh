@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Persistent collectives against blocking ones, with random arguments, in all forms of starting and waiting; diff.c has the details.
 # A failure can be repeated: it prints the seed and the round. Two ranks of Open MPI wait as if each had a core of its own; the
-# memory of three, and of seven, is moved to the shared heap. 360 cases for each MPI library, or with SWEEP=all 40 times CASES
-# (default 125), at 1 to 8 ranks and all thread levels.
+# memory of three, and of seven, is moved to the shared heap; five help each other. 360 cases for each MPI library, or with
+# SWEEP=all 40 times CASES (default 125), at 1 to 8 ranks and all thread levels.
 set -u
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/served"
@@ -22,8 +22,10 @@ for mpi in "${INSTALLED[@]}"; do
 	compile $mpi "$prog" "$TESTS"/mpi/{diff,types,ops,draw,sides,calls,waits}.c || continue
 	while read -r ranks seed cases level; do
 		name="diff.$mpi.$ranks seed $seed, thread level $level"
-		yields=$((ranks != 2)) moves=$((ranks % 4 == 3))
-		if ! GOAL_MOVE=$moves OMPI_MCA_mpi_yield_when_idle=$yields serve $mpi 900 "$ranks" "$prog" "$seed" "$cases" --level "$level"; then
+		yields=$((ranks != 2)) moves=$((ranks % 4 == 3)) progress=app
+		[ "$ranks" != 5 ] || progress=collab
+		if ! GOAL_MOVE=$moves GOAL_PROGRESS=$progress OMPI_MCA_mpi_yield_when_idle=$yields \
+			serve $mpi 900 "$ranks" "$prog" "$seed" "$cases" --level "$level"; then
 			fail "$name"
 			told
 		elif ! served; then
