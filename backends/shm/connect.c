@@ -173,12 +173,12 @@ static enum sm_mode mode_of_readable(const struct sm_bound *s, const struct sm_d
 
 /* Sets the numbers of slots of a ring, if a message to this rank gets one. Where ranks take turns on a core, the bytes are to stay in the
  * caches until it is the receiver's turn: there a ring has what the sender, an epoch ahead at most, can fill. So has that of a message
- * shorter than SM_CHUNK_MIN, which then stays in the cache next to the core. nlong: number of long messages to this rank, which share the
+ * shorter than SM_CHUNK_SHORT, which then stays in the cache next to the core. nlong: number of long messages to this rank, which share the
  * room */
 static void size_ring(const struct sm_bound *s, const struct sm_desc *recv, uint32_t nlong, struct sm_ring *ring)
 {
 	const bool crowded = group_crowded(s->b.group), stays = crowded && bin_reduces(s->b.ops[recv->op].kind);
-	const bool few = crowded || recv->bytes < SM_CHUNK_MIN;
+	const bool few = crowded || recv->bytes < SM_CHUNK_SHORT;
 	const size_t slot = sm_slot_bytes(recv->bytes, chunk_of(recv)), room = SLOTS_ROOM / nlong / slot;
 	const uint32_t filled = 2 * count_chunks(recv);
 	size_t n = few ? stays ? SM_RING : RING_SLOTS : RING_BYTES / slot;
@@ -187,6 +187,16 @@ static void size_ring(const struct sm_bound *s, const struct sm_desc *recv, uint
 	if (few && filled < n)
 		n = filled;
 	sm_ring_size(ring, (uint32_t)n, few || recv->bytes > GROWING_MOST ? (uint32_t)n : filled);
+}
+
+/* Bytes of messages whose rings may be narrow: of longer ones it depends on the collective what is faster. */
+#define NARROW_LEAST ((uint64_t)6 << 10)
+#define NARROW_MOST ((uint64_t)8 << 10)
+
+/* True if the ring of a message to this rank, whose way is chosen, may be narrow. */
+static bool may_be_narrow(const struct sm_bound *s, const struct sm_desc *recv)
+{
+	return recv->mode == SM_STAGED && !group_crowded(s->b.group) && recv->bytes >= NARROW_LEAST && recv->bytes <= NARROW_MOST;
 }
 
 /* Chooses how a long message to this rank travels. The sender reads the choice in this rank's block. */
@@ -209,6 +219,10 @@ static void choose_mode(struct sm_bound *s, struct sm_desc *recv, const struct s
 		recv->mode = mode_of_readable(s, recv, send, ring_bytes(recv, m->ring.slots), all);
 	else
 		recv->mode = SM_STAGED;
+	if (may_be_narrow(s, recv)) {
+		recv->scale = 0;
+		size_ring(s, recv, all->n, &m->ring);
+	}
 }
 
 /* True if a send announces bytes that the receiver, or a helper that carries out the recv for it, could not access. */

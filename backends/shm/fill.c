@@ -9,11 +9,23 @@
 #include "backends/shm/move.h"
 #include "util/clock.h"
 
+/* Returns the way of a message whose ring may be narrow: a trial is at its beginning. */
+static enum sm_fill_way way_of_short(const struct sm_msg *m)
+{
+	const uint64_t at = (m->now->staged / m->chunks - SM_NARROW_FILLS) % SM_FILLS;
+
+	if (m->now->moved)
+		return SM_FILL_AS_CHOSEN;
+	return at == 0 ? SM_FILL_CACHES : at == SM_NARROW_FILLS ? SM_FILL_PAST : SM_FILL_AS_CHOSEN;
+}
+
 enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n)
 {
 	const uint64_t first = m->ring.first < m->ring.slots ? m->ring.first + SM_FILL_WAITS : SM_FILL_FIRST;
 	const uint64_t at = sm_tries_fill(s, m) ? m->now->moved : (n - first) % SM_FILLS;
 
+	if (m->chunk < SM_CHUNK_SHORT)
+		return way_of_short(m);
 	return at == 0 ? SM_FILL_CACHES : at == 1 ? SM_FILL_PAST : SM_FILL_AS_CHOSEN;
 }
 
@@ -51,12 +63,11 @@ static void store(struct sm_fill *f, enum sm_fill_way way, bool sure, char *to, 
 	sm_note_fill(f, way, sure, clock_now_ns() - since, bytes);
 }
 
-void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t skip, size_t bytes)
+void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t skip, size_t bytes, char *slot)
 {
 	const enum sm_fill_way way = sm_fill_way(s, m, n);
-	char *slot = sm_ring_slot(&m->ring, n);
 	/* slots that are new, as in the first of all trials, say nothing, and a trial of the message cannot wait */
-	const bool sure = n < 2 * SM_FILLS || sm_tries_fill(s, m);
+	const bool sure = (m->chunk < SM_CHUNK_SHORT ? s->epoch : n) < 2 * SM_FILLS || sm_tries_fill(s, m);
 	char *copy = m->twin && s->sh->past ? sm_twin_takes(s, m, skip, bytes) : NULL;
 
 	if (!m->mine) {

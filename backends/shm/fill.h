@@ -20,6 +20,10 @@ struct sm_fill {
 };
 
 #define SM_FILLS 128u /* chunks from a trial to the next one */
+/* A trial of a message whose ring may be narrow has the first SM_CHUNK_SHORT bytes of one message through the caches, and those so many
+ * messages later past them: then they are in the first slots of that ring. The first trial comes after so many, too. */
+#define SM_NARROW_FILLS 4u
+
 /* Number of the first one that is tried: a ring of long chunks has been used once by then. In a ring that grows: how many chunks go
  * through slots that have been used, before one is tried */
 #define SM_FILL_FIRST 40u
@@ -29,8 +33,8 @@ struct sm_fill {
 enum sm_fill_way sm_fill_way(const struct sm_bound *s, const struct sm_msg *m, uint64_t n);
 /* Notes that so many bytes of a trial took so many ns. sure: true if this trial alone may choose to go past the caches */
 void sm_note_fill(struct sm_fill *f, enum sm_fill_way way, bool sure, uint64_t ns, size_t bytes);
-/* Stores chunk number n of all epochs, whose bytes begin at offset `skip`, into its slot. */
-void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t skip, size_t bytes);
+/* Stores chunk number n of all epochs, whose bytes begin at offset `skip`, into its slot, or several in slots that follow each other. */
+void sm_fill_slot(const struct sm_bound *s, struct sm_msg *m, uint64_t n, uint64_t skip, size_t bytes, char *slot);
 
 #define SM_FILL_TRIED 8192u /* bytes of a message by pull that are stored each way in a trial */
 

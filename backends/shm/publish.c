@@ -126,7 +126,7 @@ static uint32_t add_shared(struct cells *at, uint64_t bytes)
 
 uint8_t sm_scale_of(uint64_t bytes, bool fine)
 {
-	uint8_t scale = 0;
+	uint8_t scale = (uint8_t)__builtin_ctz(SM_CHUNK_SHORT / SM_CHUNK_MIN);
 
 	while (SM_CHUNK_MIN << scale < SM_CHUNK && (!fine || (SM_CHUNK_MIN << scale) * SM_RING < bytes))
 		scale++;

@@ -57,7 +57,8 @@
 #define SM_EAGER_MAX 2048u /* bytes; for longer messages one copy is faster than two */
 #endif
 /* Bytes of a chunk: of a staged slot, and of what an end of a pull copies at a time */
-#define SM_CHUNK_MIN 8192u
+#define SM_CHUNK_MIN 2048u /* where the ring may be narrow (ring.h) */
+#define SM_CHUNK_SHORT 8192u
 #define SM_CHUNK 32768u
 
 /* Returns the bytes of a slot in the ring of a staged message. chunk: bytes of its chunks */

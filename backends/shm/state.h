@@ -20,6 +20,7 @@ struct sm_moved {
 	bool begun;
 	bool both; /* recv, pull: true if both ends copy in this epoch */
 	bool parted; /* recv, pull: true if the bytes go through the rank's queue of fragments */
+	bool narrow; /* staged, send: true if the ring is narrow in this epoch (ring.h) */
 	bool queued; /* true while the message, or the copy op, is in the queue of fragments */
 	uint32_t copies; /* loan, send: epochs in which it copies before it lends again */
 	uint64_t lends_from; /* loan, send: the epoch from which on it lends again */

@@ -126,12 +126,12 @@ struct sm_in {
 	uint64_t took[2]; /* learned: times that the sender has measured for the message, staged [0] and pulled [1], ns */
 	_Atomic uint64_t stands; /* pull: epoch from which on the sender's start announces the bytes at `from`; 0: it does not (start.c) */
 	_Alignas(SM_LINE) _Atomic uint64_t helped; /* pull: chunks that the sender has copied in all epochs */
-	_Atomic uint64_t produced; /* staged: chunks in all epochs */
+	_Atomic uint64_t produced; /* staged: twice the chunks in all epochs, plus 1 while the ring is narrow */
 };
 
 /* The words of a staged multicast, in the sender's block. */
 struct sm_multicast {
-	_Alignas(SM_LINE) _Atomic uint64_t produced; /* chunks in all epochs */
+	_Alignas(SM_LINE) _Atomic uint64_t produced; /* as in struct sm_in */
 	uint64_t ring; /* offset of the ring in the sender's heap */
 };
 

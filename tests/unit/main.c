@@ -21,6 +21,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_fill,
 	&suite_learn,
 	&suite_local_copy,
+	&suite_staged,
 	&suite_loop,
 	&suite_kernels,
 	&suite_placement,

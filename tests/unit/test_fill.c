@@ -8,7 +8,7 @@
 /* Two chunks of each SM_FILLS are tried, one each way. */
 static void turns(void)
 {
-	const struct sm_msg m = { .mode = SM_STAGED };
+	const struct sm_msg m = { .mode = SM_STAGED, .chunk = SM_CHUNK_SHORT };
 	const struct sm_bound s = { .epoch = 1 };
 	unsigned caches = 0, past = 0;
 
@@ -23,11 +23,33 @@ static void turns(void)
 	CU_ASSERT_EQUAL(past, 4);
 }
 
+/* Of messages whose ring may be narrow the beginnings are tried, where they are in its first slots. */
+static void beginnings(void)
+{
+	const struct sm_bound s = { .epoch = 1 };
+	unsigned tried[3] = { 0 };
+
+	for (uint32_t chunks = 4; chunks < 8; chunks++) {
+		struct sm_moved now = { 0 };
+		const struct sm_msg m = { .mode = SM_STAGED, .chunk = SM_CHUNK_MIN, .chunks = chunks, .now = &now };
+
+		for (; now.staged < 2 * SM_FILLS * chunks; now.staged += chunks)
+			for (now.moved = 0; now.moved < chunks; now.moved++) {
+				const enum sm_fill_way way = sm_fill_way(&s, &m, now.staged + now.moved);
+
+				tried[way]++;
+				CU_ASSERT(way == SM_FILL_AS_CHOSEN || (now.staged + now.moved) % SM_NARROW == 0);
+			}
+	}
+	CU_ASSERT_EQUAL(tried[SM_FILL_CACHES], 8);
+	CU_ASSERT_EQUAL(tried[SM_FILL_PAST], 8);
+}
+
 /* In a ring that grows no slot is tried before it has been used, and one is soon. */
 static void used_first(void)
 {
 	for (uint32_t first = 1; first < 128; first *= 2) {
-		const struct sm_msg m = { .mode = SM_STAGED, .ring = { .first = first, .slots = 128 } };
+		const struct sm_msg m = { .mode = SM_STAGED, .chunk = SM_CHUNK, .ring = { .first = first, .slots = 128 } };
 		const struct sm_bound s = { .epoch = 1 };
 		uint64_t n = 0;
 
@@ -103,7 +125,7 @@ static void early(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "turns", turns },
+	{ "turns", turns }, { "beginnings", beginnings },
 	{ "used_first", used_first },
 	{ "says", says },
 	{ "peer", peer },

@@ -25,6 +25,7 @@ static struct ends *new_ends(uint64_t bytes)
 	for (int i = 0; i < 2; i++) {
 		x->msg[i].mode = SM_LEARNED;
 		x->msg[i].bytes = bytes;
+		x->msg[i].chunk = SM_CHUNK;
 		x->msg[i].ring.slots = x->msg[i].chunks = 1;
 		x->msg[i].in = &x->in;
 		x->msg[i].out = &x->out;

@@ -69,7 +69,7 @@ static void send_until(struct example *x, uint32_t end)
 	for (; m->now->moved < end; m->now->moved++) {
 		const uint32_t n = m->now->moved;
 
-		sm_fill_slot(&x->s, m, n, (uint64_t)n * CHUNK, sm_chunk_bytes(m, n));
+		sm_fill_slot(&x->s, m, n, (uint64_t)n * CHUNK, sm_chunk_bytes(m, n), sm_ring_slot(&m->ring, n));
 		CU_ASSERT_EQUAL(memcmp(x->ring + (size_t)(n % SLOTS) * CHUNK, x->from + (size_t)n * CHUNK, sm_chunk_bytes(m, n)), 0);
 	}
 }

@@ -31,6 +31,7 @@ extern const struct unit_suite suite_fill;
 extern const struct unit_suite suite_ring;
 extern const struct unit_suite suite_learn;
 extern const struct unit_suite suite_local_copy;
+extern const struct unit_suite suite_staged;
 extern const struct unit_suite suite_loop;
 extern const struct unit_suite suite_nic;
 extern const struct unit_suite suite_passes;
