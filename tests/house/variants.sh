@@ -15,8 +15,8 @@ if [ "${SWEEP:-}" = all ]; then
 	addresses=(tests/compiler/{diag,alloc}.sh tests/house/unit.sh tests/goalrun/plain.sh tests/runtime/{rt,matrix,starts}.sh) # alloc.sh makes allocations fail
 	threads=(tests/runtime/{rt,wait,matrix}.sh)
 	# shellcheck disable=SC2046
-	variant asan HOOK=1 SAN="$asan" CFLAGS="-O1 -g1" $(programs asan "${addresses[@]}") &&
-		SWEEP=pairs SCHEDULES=$SOME HOOKED=$BUILD-asan LARGE=20000 KINDS=processes SIZES=3 STARTS=200 share asan "${addresses[@]}"
+	variant hooked HOOK=1 SAN="$asan" CFLAGS="-O1 -g1" $(programs hooked "${addresses[@]}") &&
+		SWEEP=pairs SCHEDULES=$SOME HOOKED=$BUILD-hooked LARGE=20000 KINDS=processes SIZES=3 STARTS=200 share hooked "${addresses[@]}"
 	# shellcheck disable=SC2046
 	variant tsan SAN=-fsanitize=thread CFLAGS="-O1 -g1" $(programs tsan "${threads[@]}" tests/runtime/{starts,progress}.sh) &&
 		SWEEP=pairs SCHEDULES=$SOME LARGE=20000 KINDS=threads SIZES=3 STARTS=400 WAITS=200 share tsan "${threads[@]}" &&

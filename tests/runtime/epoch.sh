@@ -40,9 +40,10 @@ for s in schedules/*.goal; do
 		! due 1 || soak "$kind" "$s" --ranks "$kind" --iters $((STARTS / 60)) --count 70000 --type int32 --memory private
 	done
 done
-# Between two ranks that have a core each, messages up to 64 KiB go in smaller chunks, if they go one way only.
+# Between two ranks that have a core each, messages up to 64 KiB go in smaller chunks, if they go one way only; and those of 6 to 8 KiB
+# through a ring that is narrow at times.
 for s in bcast_linear reduce_binomial scatter_linear; do
-	RANKS=2 soak fine schedules/$s.goal --iters $((STARTS / 15)) --count 1500,5000,8192 --memory private
+	RANKS=2 soak fine schedules/$s.goal --iters $((STARTS / 15)) --count 800,1000,1500,5000,8192 --memory private
 done
 # Messages that try two ways try them again after 64 epochs, and after 512.
 for s in alltoall_linear bcast_linear; do
