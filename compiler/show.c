@@ -417,7 +417,7 @@ static int print_row_json(const struct select *s, const struct select_row *row, 
 	report_int(e, "bytes", (int64_t)call->bytes);
 	report_text(e, "table", s->tables.at[row->table].path);
 	report_int(e, "line", row->at.line);
-	report_add(e, "row", json_object_new_string_len(row->text, (int)row->len));
+	report_text_part(e, "row", row->text, row->len);
 	free(path);
 	return report_print("goalc", j);
 }

@@ -54,7 +54,7 @@ static int print_json(const struct select *s, const struct select_call *call, co
 		e = report_case(j);
 		report_text(e, "table", s->tables.at[r->table].path);
 		report_int(e, "line", r->at.line);
-		report_add(e, "row", json_object_new_string_len(r->text, (int)r->len));
+		report_text_part(e, "row", r->text, r->len);
 		report_add(e, "serves", json_object_new_boolean(!misfit));
 		report_text(e, "misfit", misfit);
 		if (!misfit)

@@ -219,7 +219,7 @@ static json_object *environment_json(void)
 		if (!is_ours(*e))
 			continue;
 		one = report_element(all);
-		report_add(one, "name", json_object_new_string_len(*e, len));
+		report_text_part(one, "name", *e, (size_t)len);
 		report_text(one, "value", *e + len + ((*e)[len] == '='));
 		report_add(one, "known", json_object_new_boolean(find_variable(*e) != NULL));
 	}

@@ -49,14 +49,15 @@ void report_int(json_object *to, const char *key, int64_t value)
 }
 
 /* Makes a string of a text whose bytes need not be characters. */
-static json_object *new_string(const char *s)
+static json_object *new_string(const char *s, size_t len)
 {
+	const char *const end = s + len;
 	struct text t = { 0 };
 	json_object *string;
 	char *whole;
 
-	while (*s)
-		s += text_add_char(&t, s, strlen(s));
+	while (s < end)
+		s += text_add_char(&t, s, (size_t)(end - s));
 	string = text_take(&t, &whole) ? NULL : json_object_new_string(whole);
 	free(whole);
 	return string;
@@ -64,7 +65,12 @@ static json_object *new_string(const char *s)
 
 void report_text(json_object *to, const char *key, const char *value)
 {
-	report_add(to, key, value ? new_string(value) : NULL);
+	report_text_part(to, key, value, value ? strlen(value) : 0);
+}
+
+void report_text_part(json_object *to, const char *key, const char *value, size_t len)
+{
+	report_add(to, key, value ? new_string(value, len) : NULL);
 }
 
 int report_take(json_object *report, char **out)

@@ -18,6 +18,8 @@ void report_add(json_object *to, const char *key, json_object *value);
 void report_int(json_object *to, const char *key, int64_t value);
 /* Adds a text, or null if it is NULL. */
 void report_text(json_object *to, const char *key, const char *value);
+/* Adds the first `len` bytes of a text. */
+void report_text_part(json_object *to, const char *key, const char *value, size_t len);
 /* Stores the text of a report, with a newline at its end, in *out, and frees the report. The caller owns the text. Returns 0 or
  * -ERR_NOMEM. */
 int report_take(json_object *report, char **out);

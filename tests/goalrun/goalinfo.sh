@@ -56,6 +56,16 @@ printf '%s\n' '# mine' 'MPI_Bcast 9- any any any -> a.goal' 'MPI_Bcast any:pow2 
 says serves 'serves the call: my.table:3: MPI_Bcast any:pow2 1k-64Ki any any -> b.goal -D k=8$' MPI_Bcast -n 8 --bytes 64k --table my.table
 check goalinfo.passed_over grep -q '^passed over for its ranks: my.table:2: ' out
 check goalinfo.others_unnamed [ "$(grep -c Allreduce out)" -eq 0 ]
+# JSON has characters only, whatever the bytes of a row or of a variable's name are.
+mkdir bytes
+: >"bytes/caf"$'\351'.goal
+printf 'MPI_Bcast any any any any -> caf\351.goal\n' >bytes/table
+info MPI_Bcast -n 2 --table bytes/table --json
+check goalinfo.json_bytes_row iconv -f utf-8 -t utf-8 -o /dev/null out
+goalc --select MPI_Bcast -n 2 -D bytes=8 --table bytes/table --json >out
+check goalinfo.json_bytes_goalc iconv -f utf-8 -t utf-8 -o /dev/null out
+env $'GOAL_X\351=1' "$BUILD/bin/goalinfo" --json >out
+check goalinfo.json_bytes_variable iconv -f utf-8 -t utf-8 -o /dev/null out
 printf '%s\n' 'MPI_Bcast 2:cache any any any -> a.goal' 'MPI_Bcast any any any any -> b.goal' >cache.table
 # Two ranks on one core share it.
 [ "$(nproc)" -eq 1 ] ||
