@@ -303,6 +303,7 @@ struct launch {
 	struct run_launch *l; /* NULL if a program is launched */
 	int *died;
 	uint64_t until; /* time at which the other ranks are ended because one has failed; 0 if none has */
+	bool mute; /* standard output has failed */
 	int rc;
 };
 
@@ -326,20 +327,34 @@ static void flush_all(struct run_hosts *h)
 		wire_flush(&h->v.at[k].wire);
 }
 
-/* Writes to standard output. The reader may be slow, so this also sends signs of life to the agents. */
-static void write_stdout(struct run_hosts *h, const char *p, size_t n)
+/* Notes that what ranks print can no longer be written. If the reader of a pipe has gone, the job ends without a word, like any
+ * command in front of a pipe. */
+static void lose_stdout(struct launch *a)
 {
-	while (n) {
+	a->mute = true;
+	a->rc = EXIT_FAULT;
+	if (errno == EPIPE)
+		a->until = clock_now_ns();
+	else
+		fprintf(stderr, "goalrun: standard output: %s\n", run_errno_text());
+}
+
+/* Writes what ranks print. The reader may be slow, so this also sends signs of life to the agents. */
+static void write_stdout(struct launch *a, const char *p, size_t n)
+{
+	while (n && !a->mute) {
 		struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
 		ssize_t done = 0;
 
 		if (poll(&out, 1, 500) > 0)
 			done = write(STDOUT_FILENO, p, n < 4096 ? n : 4096);
-		if (done < 0 && errno != EAGAIN && errno != EINTR)
+		if (done < 0 && errno != EAGAIN && errno != EINTR) {
+			lose_stdout(a);
 			return;
+		}
 		p += done > 0 ? done : 0;
 		n -= done > 0 ? (size_t)done : 0;
-		flush_all(h);
+		flush_all(a->h);
 	}
 }
 
@@ -385,7 +400,7 @@ static void handle_agent(struct launch *a, struct host *h, uint32_t what, const 
 			atomic_store(&a->l->shared->bad, 1);
 		break;
 	case WIRE_OUTPUT:
-		write_stdout(a->h, data, size);
+		write_stdout(a, data, size);
 		break;
 	case WIRE_TAKEN:
 		memcpy(&bytes, data, size == sizeof bytes ? sizeof bytes : 0);

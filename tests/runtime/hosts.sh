@@ -122,6 +122,13 @@ check hosts.input_of_others [ ! -s err ]
 timeout 60 "$goalrun" -n 2 --hosts a,b -- sh -c 'head -c 3000000 /dev/zero' </dev/null 2>err | (sleep 0.5; wc -c) >out
 check hosts.output [ "$(cat out)" = 6000000 ]
 
+# What ranks print is lost: the job fails, and ends if a pipe has no reader.
+timeout 60 "$goalrun" -n 2 --hosts a,b -- echo hi >/dev/full 2>err </dev/null
+rc=$?
+check "hosts.full status $rc" [ "$rc $(cat err)" = '1 goalrun: standard output: No space left on device' ]
+{ timeout 60 "$goalrun" -n 2 --hosts a,b -- yes 2>err </dev/null; echo $? >status; } | sed -n 1q
+check "hosts.pipe $(cat status err)" [ "$(cat status err)" = 1 ]
+
 gives usage.nobody 2 'a name is missing' --hosts , pairs.goal
 gives usage.count 2 'from 1 to 4096' --hosts a:0 pairs.goal
 gives usage.mixed 2 'either all hosts have a number of ranks' --hosts a:2,b pairs.goal
