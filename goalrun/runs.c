@@ -4,6 +4,7 @@
 #include "goalrun/goalrun.h"
 #include "util/env.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@ static int run_launches(struct goalrun *g)
 	g->stats = run_shared_memory(o->nranks * sizeof *g->stats);
 	if (!g->total || !g->start || !g->init || !g->cpu || !g->joules || !g->spans || !g->stats)
 		return run_fault("%s", "out of memory: fewer --iters or cases");
+	for (size_t c = 0; c < o->ncases; c++)
+		g->joules[c] = NAN; /* ranks on other hosts do not tell */
 	for (size_t m = 0; m < g->memories.n && !rc; m++) {
 		struct run_launch l = { .o = o,
 					.memory = (enum run_memory)g->memories.at[m],

@@ -129,6 +129,9 @@ check "hosts.full status $rc" [ "$rc $(cat err)" = '1 goalrun: standard output: 
 { timeout 60 "$goalrun" -n 2 --hosts a,b -- yes 2>err </dev/null; echo $? >status; } | sed -n 1q
 check "hosts.pipe $(cat status err)" [ "$(cat status err)" = 1 ]
 
+# Energy is measured where the ranks are, and not told.
+gives joules 0 '"joules": null' --hosts a,b --iters 5 --wait block --json pairs.goal
+
 gives usage.nobody 2 'a name is missing' --hosts , pairs.goal
 gives usage.count 2 'from 1 to 4096' --hosts a:0 pairs.goal
 gives usage.mixed 2 'either all hosts have a number of ranks' --hosts a:2,b pairs.goal
