@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_RANKS 4096
 #define DEFAULT_ITERS 1000
 #define DEFAULT_OVERLAP_ITERS 50 /* fewer, because with --overlap each start is checked */
 
@@ -210,7 +211,7 @@ static int take_hosts(const struct option_use *u)
 #define LIST(f) .take = take_list, FIELD(f)
 
 static const struct option_row rows[] = {
-	{ .letter = 'n', .arg = "RANKS", .help = "the number of ranks", NUMBER(nranks, 1, 4096) },
+	{ .letter = 'n', .arg = "RANKS", .help = "the number of ranks", NUMBER(nranks, 1, MOST_RANKS) },
 	{ .name = "hosts", .arg = "NAME[:RANKS][,...]", .help = "the hosts on which they run", .take = take_hosts, FIELD(o.hosts), .marks = OF_RANKS },
 	{ .name = "ranks", .arg = "processes|threads", .help = "what a rank is", .take = take_either, FIELD(o.threads), .marks = OF_RANKS },
 
@@ -396,6 +397,8 @@ static int check_hosts(struct goalrun *g)
 		return usage("--engine model does not go with --hosts");
 	if (!o->nranks && o->program)
 		o->nranks = hosts_room(o->hosts);
+	if (o->nranks > MOST_RANKS)
+		return usage("--hosts gives %u ranks; there are at most %d", o->nranks, MOST_RANKS);
 	return 0;
 }
 

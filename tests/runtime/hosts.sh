@@ -134,6 +134,7 @@ gives joules 0 '"joules": null' --hosts a,b --iters 5 --wait block --json pairs.
 
 gives usage.nobody 2 'a name is missing' --hosts , pairs.goal
 gives usage.count 2 'from 1 to 4096' --hosts a:0 pairs.goal
+gives usage.many 2 '--hosts gives 4097 ranks; there are at most 4096' --hosts a:4096,b:1 -- true
 gives usage.mixed 2 'either all hosts have a number of ranks' --hosts a:2,b pairs.goal
 gives usage.option 2 'no name of a host' --hosts -oProxyCommand=x pairs.goal
 gives usage.room 2 'has room for 3 ranks, not for 4' --hosts a:1,b:2 pairs.goal
