@@ -106,6 +106,30 @@ static int add_installed(struct tuner *t)
 	return rc;
 }
 
+/* Stores the words of a row for its schedule, as they mean the same in a table of any directory: a file that is not installed gets
+ * its whole path. If no row can have that path, says so and stores NULL. */
+static int row_anywhere(const struct select *s, const struct select_row *row, char **out)
+{
+	char *words = NULL, *path = NULL, *installed = NULL, *whole = NULL;
+	struct text t = { 0 };
+	int err = run_row_words(row, &words);
+
+	err = err ? err : select_path(s, row, &path);
+	err = err ? err : install_find(row->file, &installed);
+	if (!err && !(installed && !strcmp(path, installed)))
+		whole = realpath(path, NULL);
+	if (whole && strpbrk(whole, " \t\r\n#"))
+		run_fault("--tune: %s has a blank or a #, and so can be in no row", whole);
+	else if (!err)
+		text_add(&t, "%s%s", whole ? whole : row->file, words + strlen(row->file));
+	free(words);
+	free(path);
+	free(installed);
+	free(whole);
+	*out = NULL;
+	return err || (!t.at && !t.err) ? err : text_take(&t, out);
+}
+
 static int add_rows(struct tuner *t)
 {
 	struct goal_diags *d = goal_diags_new();
@@ -117,8 +141,8 @@ static int add_rows(struct tuner *t)
 
 		if (strcmp(s.rows.at[i].collective, t->g->tune) != 0)
 			continue;
-		err = run_row_words(&s.rows.at[i], &words);
-		rc = err ? EXIT_OK : add_words(t, words);
+		err = row_anywhere(&s, &s.rows.at[i], &words);
+		rc = err ? EXIT_OK : words ? add_words(t, words) : EXIT_FAULT;
 	}
 	if (err)
 		rc = err == -ERR_NOMEM ? no_memory() : (fputs(goal_diags_text(d), stderr), EXIT_FAULT);

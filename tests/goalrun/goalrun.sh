@@ -199,7 +199,6 @@ check goalrun.version [ $? -eq 0 ]
 check goalrun.version_text grep -q '^goalrun [0-9]' "$TMP/out"
 timeout 60 "$BUILD/bin/goalrun" -n 2 --iters 3 "$bcast" >/dev/full 2>"$TMP/err"
 check goalrun.full [ $? -eq 1 ]
-
 # Threads that are asked to end leave the command that repeats the case.
 timeout 60 "$BUILD/bin/goalrun" -n 2 --ranks threads --delay 100 --iters 1000000 "$bcast" >"$TMP/out" 2>"$TMP/err" &
 pid=$!
@@ -308,6 +307,14 @@ check goalrun.tune_used grep -q '^verified: all 2 cases right' "$TMP/out"
 check goalrun.tune_reduces tuned MPI_Allreduce 2 1
 check goalrun.tune_builtin grep -q '^MPI_Allreduce 2 0- builtin any -> ' "$TMP/tuned.table"
 check goalrun.tune_barrier tuned MPI_Barrier 2 1,2
+# A schedule beside the user's table is measured, too, and the rows name it wherever they are.
+mkdir "$TMP/mine"
+cp "$bcast" "$TMP/mine/own.goal"
+echo 'MPI_Bcast any any any any -> own.goal' >"$TMP/mine/table"
+GOAL_SELECT=$TMP/mine/table run -n 2 --tune MPI_Bcast --count 1
+check "goalrun.tune_own $(head -n 1 "$TMP/err")" grep -qF " bytes, median us: $TMP/mine/own.goal " "$TMP/out"
+cp -r "$TMP/mine" "$TMP/not mine"
+GOAL_SELECT="$TMP/not mine/table" status tune_blank 1 'has a blank or a #' -n 2 --tune MPI_Bcast --count 1
 status tune_collective 2 'there is no collective MPI_Broadcast; did you mean MPI_Bcast' -n 2 --tune MPI_Broadcast
 status tune_neighbor 2 'its time depends on the neighbours' -n 2 --tune MPI_Neighbor_alltoall
 status tune_ranks 2 'needs the number of ranks' --tune MPI_Bcast
