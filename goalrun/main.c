@@ -4,9 +4,11 @@
 #include "goalrun/goalrun.h"
 #include "runtime/context.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int run_schedule(struct goalrun *g)
 {
@@ -105,8 +107,18 @@ static int be_agent(void)
 	return rc;
 }
 
+/* Fills the places of closed standard descriptors: what goalrun opens would get their numbers, and ranks would read and write it. They
+ * can still not be read or written, because they are open for the other one. */
+static void hold_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+	hold_standard();
 	rt_usr1_hold(); /* SIGUSR1 is for the ranks, and may arrive before they have been started */
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes then fails with EFBIG, and is reported */
 	if (argc == 2 && !strcmp(argv[1], "--agent"))

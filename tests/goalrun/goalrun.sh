@@ -199,6 +199,14 @@ check goalrun.version [ $? -eq 0 ]
 check goalrun.version_text grep -q '^goalrun [0-9]' "$TMP/out"
 timeout 60 "$BUILD/bin/goalrun" -n 2 --iters 3 "$bcast" >/dev/full 2>"$TMP/err"
 check goalrun.full [ $? -eq 1 ]
+# Closed descriptors stay closed: ranks do not read or write what goalrun has opened instead.
+timeout 60 "$BUILD/bin/goalrun" -n 2 -- cat <&- >"$TMP/out" 2>/dev/null
+check goalrun.no_stdin [ ! -s "$TMP/out" ]
+timeout 60 "$BUILD/bin/goalrun" -n 2 -- sh -c 'echo on || exit 3' >&- 2>"$TMP/err"
+check goalrun.no_stdout [ $? -eq 1 ]
+timeout 60 "$BUILD/bin/goalrun" -n 2 --hosts localhost,localhost -- echo on <&- >"$TMP/out" 2>"$TMP/err"
+check "goalrun.no_stdin_hosts $(head -n 1 "$TMP/err")" [ "$(grep -c '^on$' "$TMP/out")" -eq 2 ]
+
 # Threads that are asked to end leave the command that repeats the case.
 timeout 60 "$BUILD/bin/goalrun" -n 2 --ranks threads --delay 100 --iters 1000000 "$bcast" >"$TMP/out" 2>"$TMP/err" &
 pid=$!
