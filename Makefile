@@ -386,6 +386,7 @@ UNIT_PARTS := \
 	goalrun/oracle \
 	goalrun/sweep \
 	goalrun/values \
+	goalrun/work \
 	tests/loop/loop \
 	util/svg
 $(BUILD)/tests/unit-all: $(call obj,$(call sources,tests/unit) $(UNIT_PARTS)) $(LIB_O)

@@ -127,7 +127,7 @@ static int ascending(const void *a, const void *b)
 double work_median(double *v, size_t n)
 {
 	qsort(v, n, sizeof *v, ascending);
-	return v[n / 2];
+	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
 /* Returns the time in us from the first rank's begin to the last rank's end. The spans of successive ranks are `stride`

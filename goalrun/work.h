@@ -39,7 +39,7 @@ struct work_bench {
 	int (*no_memory)(void *arg);
 };
 
-/* Sorts n numbers, at least one, and returns the one in the middle. */
+/* Sorts n numbers, at least one, and returns the one in the middle, or the mean of both there. */
 double work_median(double *v, size_t n);
 /* Measures all parts. Collective. `spans` has one element per iteration. */
 int work_measure(const struct work_bench *b, struct work_spans *spans);

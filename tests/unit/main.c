@@ -36,6 +36,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_sweep,
 	&suite_svg,
 	&suite_umwait,
+	&suite_work,
 	&suite_nic,
 	&suite_passes,
 	&suite_verify,

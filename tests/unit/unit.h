@@ -46,6 +46,7 @@ extern const struct unit_suite suite_sweep;
 extern const struct unit_suite suite_svg;
 extern const struct unit_suite suite_umwait;
 extern const struct unit_suite suite_verify;
+extern const struct unit_suite suite_work;
 extern const struct unit_suite suite_epochs;
 
 #endif
