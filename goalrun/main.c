@@ -119,6 +119,7 @@ static void hold_standard(void)
 int main(int argc, char **argv)
 {
 	hold_standard();
+	signal(SIGCHLD, SIG_DFL); /* if it is ignored, nobody tells how a rank has ended, nor that it has */
 	rt_usr1_hold(); /* SIGUSR1 is for the ranks, and may arrive before they have been started */
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes then fails with EFBIG, and is reported */
 	if (argc == 2 && !strcmp(argv[1], "--agent"))

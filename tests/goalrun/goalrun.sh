@@ -207,6 +207,11 @@ check goalrun.no_stdout [ $? -eq 1 ]
 timeout 60 "$BUILD/bin/goalrun" -n 2 --hosts localhost,localhost -- echo on <&- >"$TMP/out" 2>"$TMP/err"
 check "goalrun.no_stdin_hosts $(head -n 1 "$TMP/err")" [ "$(grep -c '^on$' "$TMP/out")" -eq 2 ]
 
+# Who starts goalrun may ignore SIGCHLD.
+timeout -k 1 20 env --ignore-signal=CHLD "$BUILD/bin/goalrun" -n 2 -- sh -c 'exit $GOAL_RANK' >"$TMP/out" 2>"$TMP/err"
+rc=$?
+check "goalrun.chld_ignored status $rc" [ $rc -eq 1 ]
+
 # Threads that are asked to end leave the command that repeats the case.
 timeout 60 "$BUILD/bin/goalrun" -n 2 --ranks threads --delay 100 --iters 1000000 "$bcast" >"$TMP/out" 2>"$TMP/err" &
 pid=$!
