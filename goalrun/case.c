@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *const run_memory_names[RUN_MEMORIES] = { "heap", "private", "staged", "moved" };
 const char *const run_type_names[MPIX_SCHED_BASICS] = {
@@ -29,6 +30,21 @@ static void print_defines(const struct defines *defines)
 		for (size_t k = 0; k < d->n; k++)
 			fprintf(stderr, "%c%" PRId64, k ? ',' : '=', d->value[k]);
 	}
+}
+
+/* Prints a word of a command for a shell: in quotes, unless it has none but harmless characters. */
+static void print_word(const char *word)
+{
+	static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+
+	if (*word && !word[strspn(word, harmless)]) {
+		fprintf(stderr, " %s", word);
+		return;
+	}
+	fputs(" '", stderr);
+	for (; *word; word++)
+		fprintf(stderr, *word == '\'' ? "'\\%c'" : "%c", *word);
+	fputc('\'', stderr);
 }
 
 void run_reproduce(const struct run_options *o, size_t index)
@@ -72,11 +88,16 @@ void run_reproduce(const struct run_options *o, size_t index)
 		fprintf(stderr, " --comm-cores %" PRId64, o->placement.comm_cores);
 	if (o->wait)
 		fprintf(stderr, " --wait %s", o->wait);
-	if (o->trace)
-		fprintf(stderr, " --trace %s", o->trace);
-	if (o->passes)
-		fprintf(stderr, " -T %s", o->passes);
+	if (o->trace) {
+		fputs(" --trace", stderr);
+		print_word(o->trace);
+	}
+	if (o->passes) {
+		fputs(" -T", stderr);
+		print_word(o->passes);
+	}
 	print_defines(&o->lowered);
 	print_defines(&o->defines);
-	fprintf(stderr, " %s\n", o->input);
+	print_word(o->input);
+	fputc('\n', stderr);
 }

@@ -489,6 +489,12 @@ for kind in processes threads; do
 	run $again
 	check "goalrun.wrong_${kind}_again goalrun $again" [ $? -eq 1 -a -n "$(wrong)" ]
 done
+mkdir "$TMP/it's a \$place"
+cp "$TMP/pieces.goal" "$TMP/it's a \$place/"
+run -n 3 --iters 5 --count 10 --root 1 -D n=2 -D len=5,4 --trace "$TMP/it's a \$place/t.txt" "$TMP/it's a \$place/pieces.goal"
+again=$(sed -n 's/^goalrun: this case alone: goalrun //p' "$TMP/err")
+(set +u; eval "run $again")
+check "goalrun.wrong_quoted_again goalrun $again" [ $? -eq 1 -a -n "$(wrong)" ]
 
 # Progress is on terminals only.
 printf 'schedule s\nrank r of p { calc 1200000000 }\n' >"$TMP/long.goal"
