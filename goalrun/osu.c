@@ -42,7 +42,8 @@ static void print_row(const struct goalrun *g, const struct run_case *c, const s
 	else
 		printf("%-10.0f", bytes);
 	if (g->format == FORMAT_OSU_BW)
-		printf("%18.2f\n", bytes / r->mean_us[RUN_AVG]); /* bytes in a microsecond are MB in a second */
+		/* Bytes in a microsecond are MB in a second. A simulated start may take no time. */
+		printf("%18.2f\n", bytes > 0 ? bytes / r->mean_us[RUN_AVG] : 0);
 	else
 		printf("%18.2f%18.2f%18.2f%12" PRId64 "\n", r->mean_us[RUN_AVG], r->mean_us[RUN_MIN], r->mean_us[RUN_MAX], g->o.iters);
 }

@@ -346,6 +346,8 @@ check goalrun.osu_bw [ "$(awk '!/^#/ { print $1 } / root / { print $NF }' "$TMP/
 check goalrun.osu_bw_text grep -qx '# Size      Bandwidth (MB/s)' "$TMP/out"
 run -n 2 --format osu --iters 4 "$ROOT/schedules/barrier_tree.goal"
 check goalrun.osu_barrier awk 'NR == 4 { bad += $2 != "Avg" } NR > 4 { bad += NF != 4 } END { exit bad || NR != 5 }' "$TMP/out"
+run -n 1 --backend sim --count 0 --format osu-bw "$bcast"
+check "goalrun.osu_bw_nothing $(tail -n 1 "$TMP/out")" grep -qE '^0 +0\.00$' "$TMP/out"
 status osu_bw_barrier 1 'moves no blocks of data' -n 2 --format osu-bw --iters 4 "$ROOT/schedules/barrier_tree.goal"
 status osu_json 2 '--format does not go with --json' -n 2 --format osu --json "$bcast"
 status bad_format 2 '--format is table, osu or osu-bw' -n 2 --format csv "$bcast"
