@@ -8,6 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* True if the value at an index of a list has come before. */
+static bool is_repeated(const struct list *l, size_t index)
+{
+	size_t k = 0;
+
+	while (l->at[k] != l->at[index])
+		k++;
+	return k < index;
+}
+
 /* Launches the schedule once for each kind of memory. Each launch runs all cases of its kind. */
 static int run_launches(struct goalrun *g)
 {
@@ -39,7 +49,7 @@ static int run_launches(struct goalrun *g)
 					.spans = g->spans,
 					.stats = g->stats };
 
-		rc = launch_schedule(&l);
+		rc = is_repeated(&g->memories, m) ? EXIT_OK : launch_schedule(&l);
 	}
 	return rc;
 }
