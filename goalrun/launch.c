@@ -416,16 +416,35 @@ static int launch_threads(struct run_launch *l)
 
 /* ---- processes and threads ---- */
 
+/* Exchanges the value of the variable that a kind of memory needs, which bind reads, with *value: the needed one if that is NULL.
+ * Returns false if out of memory. */
+static bool swap_variable(enum run_memory memory, char **value)
+{
+	const enum env_name name = memory == RUN_STAGED ? ENV_GOAL_SHM_DIRECT : ENV_GOAL_MOVE;
+	struct text before = { 0 };
+	bool ok;
+
+	if (memory != RUN_STAGED && memory != RUN_MOVED)
+		return true;
+	text_add(&before, "%s", env_get(name));
+	ok = !before.err && !setenv(env_table[name].name, *value ? *value : memory == RUN_STAGED ? "0" : "1", 1);
+	free(*value);
+	*value = before.at;
+	return ok;
+}
+
 int launch_schedule(struct run_launch *l)
 {
+	char *variable = NULL;
 	uint32_t n = l->o->nranks;
 	size_t board = rt_board_size(n), errors = n * sizeof *l->error, words = n * sizeof *l->entered;
 	int rc = EXIT_FAULT;
 
 	/* Each memory kind has a launch of its own, because the environment is read at bind. */
-	if (setenv("GOAL_SHM_DIRECT", l->memory == RUN_STAGED ? "0" : "1", l->memory == RUN_STAGED) ||
-	    setenv("GOAL_MOVE", l->memory == RUN_MOVED ? "1" : "0", l->memory == RUN_MOVED))
-		return EXIT_FAULT;
+	if (!swap_variable(l->memory, &variable)) {
+		free(variable);
+		return option_no_memory("goalrun");
+	}
 	l->board = run_shared_memory(board);
 	l->shared = run_shared_memory(sizeof *l->shared);
 	l->error = run_shared_memory(errors);
@@ -447,10 +466,9 @@ int launch_schedule(struct run_launch *l)
 		munmap(l->error, errors);
 	if (l->entered)
 		munmap(l->entered, words);
-	if (l->memory == RUN_STAGED)
-		unsetenv("GOAL_SHM_DIRECT");
-	if (l->memory == RUN_MOVED)
-		unsetenv("GOAL_MOVE");
+	if (!swap_variable(l->memory, &variable))
+		rc = option_no_memory("goalrun");
+	free(variable);
 	return rc;
 }
 
