@@ -310,8 +310,9 @@ FILL := sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)
 	-e 's|@schedulesdir@|$(call relative,$(SCHEDDIR))|; s|@docdir@|$(call relative,$(DOCDIR))|'
 
 .PHONY: install uninstall
-# DESTDIR is put before every path, and is in no file. Templates are filled in now, as the directories are known only now.
+# DESTDIR is put before every path, and is in no file; the others are words of lists. Templates are filled in now, as the directories are known only now.
 install: all
+	@[ $(words 1$(strip $(PREFIX))2) -eq 1 ] || { echo 'install: PREFIX cannot have blanks, unlike DESTDIR' >&2; exit 1; }
 	@set -e; printf '%s\n' "$$TREE" | sed '/^$$/d' | while read -r mode dir files; do \
 		install -d "$(DESTDIR)$$dir"; install -m $$mode $$files "$(DESTDIR)$$dir"; done
 	@set -e; printf '%s\n' "$$TREE_LINKS" | while read -r dir name target; do ln -sf $$target "$(DESTDIR)$$dir/$$name"; done
@@ -320,6 +321,7 @@ install: all
 
 # Given the same directories.
 uninstall:
+	@[ $(words 1$(strip $(PREFIX))2) -eq 1 ] || { echo 'uninstall: PREFIX cannot have blanks, unlike DESTDIR' >&2; exit 1; }
 	@printf '%s\n' "$$TREE" | sed '/^$$/d' | while read -r mode dir files; do \
 		for f in $$files; do rm -f "$(DESTDIR)$$dir/$${f##*/}"; done; done
 	@printf '%s\n' "$$TREE_LINKS" | while read -r dir name target; do rm -f "$(DESTDIR)$$dir/$$name"; done

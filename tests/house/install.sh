@@ -220,4 +220,12 @@ check "install.debian_symbols $symbols" [ -z "$symbols" ]
 check install.destdir_uninstall make_it uninstall DESTDIR="$TMP/package" $dirs
 left=$(files "$TMP/package" | tr '\n' ' ')
 check "install.destdir_uninstall_all $left" [ -z "$left" ]
+
+# ---- directories with blanks ----
+
+make_it install PREFIX="$TMP/with blank" && fail install.blank
+check install.blank_message grep -q 'PREFIX cannot have blanks' "$TMP/log"
+check install.blank_nothing [ ! -e "$TMP/with" ]
+check install.blank_destdir make_it install DESTDIR="$TMP/with blank" PREFIX=/usr
+check install.blank_destdir_files [ -x "$TMP/with blank/usr/bin/goalrun" ]
 finish
