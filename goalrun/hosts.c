@@ -6,6 +6,7 @@
 #include "runtime/board/mirror.h"
 #include "util/clock.h"
 #include "util/env.h"
+#include "util/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -225,15 +226,18 @@ static bool is_here(const char *name)
 static void become_shell(const char *name, const char *path)
 {
 	const char *asked = env_get(ENV_GOAL_RSH);
-	char shell[512], command[4200], *words[64];
+	char command[4200], *words[64], *save = NULL;
+	struct text shell = { 0 };
 	size_t n = 0;
-	char *save = NULL;
 
+	asked += strspn(asked, " ");
 	if (is_here(name) && !*asked) {
 		execl(path, path, "--agent", (char *)NULL);
 	} else {
-		snprintf(shell, sizeof shell, "%s", *asked ? asked : "ssh");
-		for (char *p = strtok_r(shell, " ", &save); p && n < 60; p = strtok_r(NULL, " ", &save))
+		text_add(&shell, "%s", *asked ? asked : "ssh");
+		if (shell.err)
+			_exit(option_no_memory("goalrun"));
+		for (char *p = strtok_r(shell.at, " ", &save); p && n < 60; p = strtok_r(NULL, " ", &save))
 			words[n++] = p;
 		snprintf(command, sizeof command, "'%s' --agent", path);
 		words[n++] = (char *)(uintptr_t)name;
