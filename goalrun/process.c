@@ -26,10 +26,13 @@ pid_t run_fork(void)
 
 void run_block_signals(sigset_t *set, sigset_t *old)
 {
+	static const int asking[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction now;
+
 	sigemptyset(set);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
+	for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) /* one that is ignored, as by nohup(1), is kept if it is blocked */
+		if (!sigaction(asking[i], NULL, &now) && now.sa_handler != SIG_IGN)
+			sigaddset(set, asking[i]);
 	sigaddset(set, SIGUSR1); /* forwarded to the ranks */
 	sigaddset(set, SIGCHLD); /* ends sigtimedwait */
 	sigprocmask(SIG_BLOCK, set, old);
