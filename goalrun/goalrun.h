@@ -45,6 +45,8 @@ struct goalrun {
 	bool seeded; /* true if a seed was given */
 	struct run_nic nic;
 	struct sim_machine machine; /* that is simulated */
+	void *measured; /* shared memory with all that follows but the results */
+	size_t measured_size;
 	double *total, *start, *init, *cpu, *joules;
 	struct work_spans *spans;
 	struct MPIX_Sched_stats *stats; /* counters, by rank */

@@ -7,6 +7,27 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+/* Makes the memory, shared by all ranks, for what the launches measure. */
+static int make_measured(struct goalrun *g)
+{
+	const struct run_options *o = &g->o;
+	const size_t per = o->ncases * o->nranks, times = per * (size_t)o->iters, spans = o->overlap ? times : 0;
+
+	g->measured_size = o->nranks * sizeof *g->stats + spans * sizeof *g->spans + (2 * times + 2 * per + o->ncases) * sizeof(double);
+	g->measured = run_shared_memory(g->measured_size);
+	if (!g->measured)
+		return run_fault("%s", "out of memory: fewer --iters or cases");
+	g->stats = g->measured;
+	g->spans = (struct work_spans *)(g->stats + o->nranks);
+	g->total = (double *)(g->spans + spans);
+	g->start = g->total + times;
+	g->init = g->start + times;
+	g->cpu = g->init + per;
+	g->joules = g->cpu + per;
+	return EXIT_OK;
+}
 
 /* True if the value at an index of a list has come before. */
 static bool is_repeated(const struct list *l, size_t index)
@@ -22,20 +43,10 @@ static bool is_repeated(const struct list *l, size_t index)
 static int run_launches(struct goalrun *g)
 {
 	struct run_options *o = &g->o;
-	size_t times = o->ncases * o->nranks * (size_t)o->iters * sizeof(double);
-	size_t inits = o->ncases * o->nranks * sizeof(double);
-	size_t spans = o->overlap ? o->ncases * o->nranks * (size_t)o->iters * sizeof *g->spans : 0;
-	int rc = EXIT_OK;
+	int rc = make_measured(g);
 
-	g->total = run_shared_memory(times);
-	g->start = run_shared_memory(times);
-	g->init = run_shared_memory(inits);
-	g->cpu = run_shared_memory(inits);
-	g->joules = run_shared_memory(o->ncases * sizeof(double));
-	g->spans = run_shared_memory(spans);
-	g->stats = run_shared_memory(o->nranks * sizeof *g->stats);
-	if (!g->total || !g->start || !g->init || !g->cpu || !g->joules || !g->spans || !g->stats)
-		return run_fault("%s", "out of memory: fewer --iters or cases");
+	if (rc)
+		return rc;
 	for (size_t c = 0; c < o->ncases; c++)
 		g->joules[c] = NAN; /* ranks on other hosts do not tell */
 	for (size_t m = 0; m < g->memories.n && !rc; m++) {
@@ -169,6 +180,10 @@ void run_close(struct goalrun *g)
 	free(g->o.cases);
 	free(g->o.image);
 	free(g->results);
+	if (g->measured)
+		munmap(g->measured, g->measured_size);
+	if (g->nic.stats)
+		munmap(g->nic.stats, sizeof *g->nic.stats);
 }
 
 void run_free(struct goalrun *g)

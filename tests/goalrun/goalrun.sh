@@ -344,6 +344,20 @@ GOAL_SELECT=$TMP/mine/table run -n 2 --tune MPI_Bcast --count 1
 check "goalrun.tune_own $(head -n 1 "$TMP/err")" grep -qF " bytes, median us: $TMP/mine/own.goal " "$TMP/out"
 cp -r "$TMP/mine" "$TMP/not mine"
 GOAL_SELECT="$TMP/not mine/table" status tune_blank 1 'has a blank or a #' -n 2 --tune MPI_Bcast --count 1
+# What a measurement has kept is gone before the next one.
+for backend in shm smcq; do
+	timeout 60 "$BUILD/bin/goalrun" -n 2 --backend $backend --tune MPI_Bcast --count 1 >/dev/null 2>&1 &
+	pid=$!
+	most=0
+	while [ -d /proc/$pid ] && [ $most -lt 60 ]; do
+		maps=$(cat "/proc/$(pgrep -P $pid -x goalrun)/maps" 2>/dev/null | grep -c '/dev/zero')
+		[ "$maps" -le $most ] || most=$maps
+		sleep 0.02
+	done
+	kill -TERM $pid 2>/dev/null
+	wait $pid
+	check "goalrun.tune_keeps_nothing $backend: $most" [ $most -gt 0 -a $most -lt 60 ]
+done
 status tune_collective 2 'there is no collective MPI_Broadcast; did you mean MPI_Bcast' -n 2 --tune MPI_Broadcast
 status tune_neighbor 2 'its time depends on the neighbours' -n 2 --tune MPI_Neighbor_alltoall
 status tune_ranks 2 'needs the number of ranks' --tune MPI_Bcast
