@@ -27,8 +27,9 @@ static void print_defines(const struct defines *defines)
 		fprintf(stderr, " -D %s", d->name);
 		if (d->rank >= 0)
 			fprintf(stderr, "@%" PRId64, d->rank);
+		fputc('=', stderr);
 		for (size_t k = 0; k < d->n; k++)
-			fprintf(stderr, "%c%" PRId64, k ? ',' : '=', d->value[k]);
+			fprintf(stderr, "%s%" PRId64, k ? "," : "", d->value[k]);
 	}
 }
 
@@ -54,6 +55,10 @@ void run_reproduce(const struct run_options *o, size_t index)
 
 	collective_sample_name(o->claim->b, c->sample, name, sizeof name);
 	fprintf(stderr, "goalrun: this case alone: goalrun -n %u", o->nranks);
+	if (o->asked_hosts) {
+		fputs(" --hosts", stderr);
+		print_word(o->asked_hosts);
+	}
 	if (o->threads)
 		fputs(" --ranks threads", stderr);
 	if (o->verify)

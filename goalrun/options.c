@@ -197,6 +197,7 @@ static int take_hosts(const struct option_use *u)
 	struct run_hosts **hosts = u->field;
 	const char *why;
 
+	((struct goalrun *)u->fields)->o.asked_hosts = u->arg;
 	hosts_finish(*hosts);
 	*hosts = hosts_parse(u->arg, &why);
 	if (*hosts)

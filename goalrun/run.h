@@ -79,6 +79,7 @@ struct run_options {
 	uint32_t nranks;
 	uint32_t first, here; /* first rank of this host, and number of its ranks */
 	struct run_hosts *hosts; /* hosts on which the ranks are started; NULL: this host */
+	const char *asked_hosts; /* argument of --hosts */
 	struct run_agent *agent; /* state of an agent, if this is one of several hosts; else NULL */
 	bool threads, verify, json, plain, pairs, overlap;
 	int64_t iters, warmup, seed, delay;

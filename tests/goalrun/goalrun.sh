@@ -538,6 +538,20 @@ run -n 3 --iters 5 --count 10 --root 1 -D n=2 -D len=5,4 --trace "$TMP/it's a \$
 again=$(sed -n 's/^goalrun: this case alone: goalrun //p' "$TMP/err")
 (set +u; eval "run $again")
 check "goalrun.wrong_quoted_again goalrun $again" [ $? -eq 1 -a -n "$(wrong)" ]
+# The same hosts have the ranks again, and a vector without elements is one.
+printf 'schedule s(k = 0, v[k])\nrank r of p {\n for i = 0 to k - 1 { calc v[i] }\n calc 1000000\n}\n' >"$TMP/empty.goal"
+timeout 60 "$BUILD/bin/goalrun" -n 2 --hosts localhost:1,localhost:1 -D k=0 -D v= --iters 30000 "$TMP/empty.goal" >"$TMP/out" 2>"$TMP/err" &
+pid=$!
+until child=$(pgrep -P $pid -x goalrun) && [ "$(pgrep -c -P "$child")" -eq 2 ]; do
+	[ -d /proc/$pid ] || break
+	sleep 0.02
+done
+sleep 0.5
+kill -TERM "$child"
+wait $pid
+again=$(sed -n 's/^goalrun: this case alone: goalrun //p' "$TMP/err")
+eval "run $again --iters 3"
+check "goalrun.again_hosts goalrun $again" [ "$? ${again/*--hosts localhost:1,localhost:1 *}" = '0 ' -a -n "$again" ]
 
 # Progress is on terminals only.
 printf 'schedule s\nrank r of p { calc 1200000000 }\n' >"$TMP/long.goal"
