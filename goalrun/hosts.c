@@ -226,7 +226,7 @@ static bool is_here(const char *name)
 static void become_shell(const char *name, const char *path)
 {
 	const char *asked = env_get(ENV_GOAL_RSH);
-	char command[4200], *words[64], *save = NULL;
+	char command[4200], **words = NULL, *save = NULL;
 	struct text shell = { 0 };
 	size_t n = 0;
 
@@ -235,9 +235,10 @@ static void become_shell(const char *name, const char *path)
 		execl(path, path, "--agent", (char *)NULL);
 	} else {
 		text_add(&shell, "%s", *asked ? asked : "ssh");
-		if (shell.err)
+		words = shell.err ? NULL : calloc(shell.n / 2 + 4, sizeof *words); /* a word and a blank are two characters */
+		if (!words)
 			_exit(option_no_memory("goalrun"));
-		for (char *p = strtok_r(shell.at, " ", &save); p && n < 60; p = strtok_r(NULL, " ", &save))
+		for (char *p = strtok_r(shell.at, " ", &save); p; p = strtok_r(NULL, " ", &save))
 			words[n++] = p;
 		snprintf(command, sizeof command, "'%s' --agent", path);
 		words[n++] = (char *)(uintptr_t)name;

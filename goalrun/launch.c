@@ -149,10 +149,12 @@ static int wait_for_ranks(struct ranks *r, const sigset_t *asked)
 		if (sig == SIGUSR1) {
 			signal_all(r, sig);
 		} else if (sig > 0 && sig != SIGCHLD) {
+			const bool again = rc != EXIT_OK;
+
 			signal_all(r, SIGKILL);
 			rc = sig == SIGINT && !r->o->agent ? EXIT_INTERRUPTED : EXIT_FAULT;
 			progress_end(&r->progress);
-			if (r->l && !r->o->agent && rc == EXIT_FAULT)
+			if (r->l && !r->o->agent && rc == EXIT_FAULT && !again)
 				run_reproduce(r->l->o, atomic_load(&r->l->shared->at_case));
 		}
 	}

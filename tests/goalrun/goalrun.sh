@@ -224,6 +224,17 @@ wait $pid
 rc=$?
 check "goalrun.term_threads status $rc" [ "$rc $(grep -c 'this case alone: .*--ranks threads.*--delay 100' "$TMP/err")" = '1 1' ]
 
+# As do processes, once, however often they are asked.
+timeout 60 "$BUILD/bin/goalrun" -n 2 --delay 100 --iters 1000000 "$bcast" >"$TMP/out" 2>"$TMP/err" &
+pid=$!
+until child=$(pgrep -P $pid -x goalrun) && [ "$(pgrep -c -P "$child")" -eq 2 ]; do
+	[ -d /proc/$pid ] || break
+	sleep 0.02
+done
+while kill -TERM "$child" 2>/dev/null; do :; done
+wait $pid
+check "goalrun.term_processes status $?" [ "$(grep -c 'this case alone: ' "$TMP/err")" -eq 1 ]
+
 # interrupted NAME CHILDREN PROGRAM ARGS... : SIGINT, sent to the process group as a terminal does, ends the program with one
 # line and status 130, and leaves no process of the group. Before, the program has to have so many child processes.
 interrupted()

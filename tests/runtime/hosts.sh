@@ -144,7 +144,7 @@ GOAL_RSH=/no/such gives no_shell 1 'host [ab]: the remote shell ended with statu
 GOAL_RSH='false' gives shell_fails 1 'host [ab]: the remote shell ended with status 1 before goalrun answered' --hosts a,b pairs.goal
 GOAL_RSH='echo welcome to' gives shell_talks 1 'host [ab]: its login prints something' --hosts a,b pairs.goal
 GOAL_RSH=' ' gives shell_blank 0 '^on$' -n 1 --hosts localhost -- echo on # as without GOAL_RSH
-GOAL_RSH="env LONG=$(printf '%0600d' 0) $TMP/rsh" gives shell_long 0 '^on$' -n 1 --hosts a -- echo on
+GOAL_RSH="env $(printf 'A%s=1 ' {1..70}) LONG=$(printf '%0600d' 0) $TMP/rsh" gives shell_long 0 '^on$' -n 1 --hosts a -- echo on
 gives no_program 1 'no_such_program: No such file' -n 2 --hosts a,b -- no_such_program
 
 # ---- ends: nothing is left ----
