@@ -86,6 +86,8 @@ int group_died(struct be_group *g, uint32_t rank);
 int group_unreachable(struct be_group *g, uint32_t rank, const char *why);
 /* True if the group has lost a rank. Ranks may then have got to different points of a collective call. */
 bool group_lost(const struct be_group *g);
+/* True if a rank has freed the group, and all requests that it had of it. */
+bool group_left(const struct be_group *g, uint32_t rank);
 /* Checks, now and then, whether a rank has died; for loops that wait on their own. Returns 0, or the error of the lost
  * rank. */
 int group_check(struct be_group *g);

@@ -332,7 +332,7 @@ static void check_request(struct mpix_sched_request *req)
 	if (rt_state(req) == RT_ACTIVE) {
 		err = group_check(g);
 		for (uint32_t r = 0; r < g->size && !err; r++)
-			if (rt_group_left(g, r) && req->be->waits_for(req->bound, r)) {
+			if (group_left(g, r) && req->be->waits_for(req->bound, r)) {
 				rt_advance(req, BE_ALL); /* rank r may have sent before it left */
 				if (!is_done(req) && req->be->waits_for(req->bound, r))
 					err = group_error(g, -ERR_DEAD, "rank %u has left the group", r);

@@ -129,7 +129,5 @@ struct rt_door *rt_door_of(struct rt_process *l, uint32_t rank);
 void *rt_reach(struct rt_process *l, uint32_t rank, uint64_t off, size_t len);
 /* True if a rank of `l` in another process has died. */
 bool rt_rank_died(const struct rt_process *l, uint32_t rank);
-/* True if a rank has freed the group. */
-bool rt_group_left(const struct be_group *g, uint32_t rank);
 
 #endif

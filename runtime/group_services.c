@@ -78,7 +78,7 @@ bool group_lost(const struct be_group *g)
 	return atomic_load(&g->board->failed) != 0;
 }
 
-bool rt_group_left(const struct be_group *g, uint32_t rank)
+bool group_left(const struct be_group *g, uint32_t rank)
 {
 	return atomic_load(&g->board->slots[rank].left) != 0;
 }

@@ -60,6 +60,8 @@ struct smcq_engine {
 	/* For diagnosis: returns how many entries of a queue have been issued in this epoch. NULL if the engine cannot
 	 * know. */
 	uint32_t (*issued)(const struct smcq_part *l, uint32_t queue, uint64_t epoch);
+	/* As in struct be_ops, for a rank that has left. NULL if the engine itself reports what can never arrive. */
+	bool (*waits_for)(const struct smcq_part *l, uint32_t rank);
 	/* As in struct be_ops. NULL if a bell rings for every notice. */
 	uint64_t (*alarm)(const struct smcq_part *l);
 	/* As in struct be_ops. NULL if the engine stores nothing in group_state. */

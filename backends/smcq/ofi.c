@@ -75,9 +75,10 @@
 #define MOST INT32_MAX /* largest value of a counter */
 #define CONNECT_S 30 /* seconds that peers may take to answer the first ping */
 #define LEAVE_S 10 /* seconds that peers may take to answer the last ping */
-#define DEATH_NS 500000000u /* time in ns for the kernel to end a process after closing its connections */
+#define DEATH_NS 500000000u /* time in ns for a peer to end, or to leave, after closing its connections */
 #define DOMAIN_FDS 16u /* file descriptors that the provider uses for a domain, at most */
 #define ADDRESS 64u /* bytes of an endpoint's address, at most */
+#define HELLO 1u /* the word of the first ping; that of the last one is HELLO and the number of starts */
 
 struct counter {
 	struct fid_cntr *cntr;
@@ -153,11 +154,13 @@ struct ofi {
 	struct watch *watches;
 	uint32_t nputs, nwatches;
 	uint32_t nreads; /* number of elements of `puts` that are reads, for GETs */
-	uint64_t *met; /* by rank: not 0 if this rank and that one are connected, by puts in either direction */
+	/* by rank: the last word of that rank's pings; not 0 if this rank and that one are connected, by puts in either direction */
+	_Atomic uint64_t *met;
 	uint64_t locals; /* local notices per start, without those of the CPU's entries */
 	uint64_t epoch; /* last epoch that was started */
 	uint64_t through; /* last epoch of which all posted work has completed */
 	uint64_t word; /* source of puts that bring only credit */
+	uint64_t said; /* source of pings */
 	uint64_t network; /* identifier of this rank's network namespace */
 	bool open; /* true if processes outside the node can connect */
 };
@@ -175,15 +178,31 @@ static int check_fi(const struct ofi *o, const char *what, ssize_t rc)
 		    0;
 }
 
-/* Reports a failure that a peer's death may have caused. If a peer has died, the death is reported instead. */
+/* True if a peer cannot have completed the start under way when it leaves. Its last ping says how many starts it has
+ * completed; there is none from a peer whose request has failed. */
+static bool lacks_start(const struct ofi *o, uint32_t rank)
+{
+	return o->met[rank] && o->met[rank] < HELLO + o->epoch;
+}
+
+static int find_left(const struct ofi *o)
+{
+	for (uint32_t r = 0; r < o->b->size; r++)
+		if (group_left(o->b->group, r) && lacks_start(o, r))
+			return group_error(o->b->group, -ERR_DEAD, "rank %u has left the group", r);
+	return 0;
+}
+
+/* Reports a failure that a peer's end may have caused. If a peer has died, or has left too early, that is reported instead. */
 static int broken(struct ofi *o, const char *what, ssize_t rc)
 {
 	const uint64_t end = clock_now_ns() + DEATH_NS;
 	int err;
 
-	do
+	do {
 		err = group_check(o->b->group);
-	while (!err && clock_now_ns() < end && !sched_yield());
+		err = err ? err : find_left(o);
+	} while (!err && clock_now_ns() < end && !sched_yield());
 	return err ? err : check_fi(o, what, rc);
 }
 
@@ -556,7 +575,7 @@ static int open_all(struct ofi *o)
 	err = err ? err : open_counter(o, &o->notice, remotes);
 	err = err ? err : check_fi(o, "a counter", fi_cntr_open(o->domain, NULL, &o->ignored, NULL));
 	err = err ? err : open_region(o, &o->noticed, &o->word, sizeof o->word, FI_REMOTE_WRITE, REGION_NOTICE, &o->notice);
-	err = err ? err : open_region(o, &o->free, o->met, o->b->size * sizeof *o->met, FI_REMOTE_WRITE, REGION_FREE, NULL);
+	err = err ? err : open_region(o, &o->free, (void *)o->met, o->b->size * sizeof *o->met, FI_REMOTE_WRITE, REGION_FREE, NULL);
 	for (uint32_t i = 0; i < o->b->bin->nbuffers && !err; i++)
 		err = open_buffer(o, i, &o->at[i]);
 	return err ? err : open_endpoint(o);
@@ -603,7 +622,7 @@ static int ofi_make(const struct smcq_job *job, struct smcq_part **out, struct b
 	o->at = job->b->buffers;
 	o->queues = (struct queue *)(void *)(o + 1);
 	o->regions = (struct fid_mr **)(void *)(o->queues + nqueues);
-	o->met = (uint64_t *)(void *)(o->regions + nbuffers);
+	o->met = (_Atomic uint64_t *)(void *)(o->regions + nbuffers);
 	o->peers = (struct peer *)(void *)(o->met + job->b->size);
 	o->word = 1;
 	handle->off = o->network = stat("/proc/thread-self/ns/net", &st) ? 0 : st.st_ino;
@@ -624,26 +643,30 @@ struct address {
 	char secret[MAC_KEY];
 };
 
-/* Puts a word to every connected rank and waits until it has arrived. No other work is under way. */
-static int ping_peers(struct ofi *o, unsigned seconds)
+/* Puts a word to every connected rank and waits until it has arrived. No other work is under way. Ranks that have sent their
+ * last ping are left out, for they may be gone; if one goes meanwhile, the last ping of this rank goes on to the others. */
+static int ping_peers(struct ofi *o, uint64_t word, unsigned seconds)
 {
 	const uint64_t end = clock_now_ns() + seconds * UINT64_C(1000000000);
+	const bool last = word > HELLO;
 	uint64_t n = 0;
 	ssize_t rc = fi_cntr_set(o->done.cntr, 0);
 	int err = 0;
 
+	o->said = word;
 	for (uint32_t r = 0; r < o->b->size && !rc && !err; r++) {
-		if (!o->met[r])
+		if (!o->met[r] || o->met[r] > HELLO)
 			continue;
 		do
-			rc = fi_write(o->ep, &o->word, sizeof o->word, NULL, o->peers[r].at, o->b->rank * sizeof o->word,
+			rc = fi_write(o->ep, &o->said, sizeof o->said, NULL, o->peers[r].at, o->b->rank * sizeof *o->met,
 				      key_of(o, r, REGION_FREE), NULL);
 		while (rc == -FI_EAGAIN && !(err = group_check(o->b->group)) && clock_now_ns() < end && !sched_yield());
-		n++;
+		n += !rc;
+		rc = last ? 0 : rc;
 	}
-	while (!rc && !err && fi_cntr_read(o->done.cntr) < n) {
+	while (!rc && !err && fi_cntr_read(o->done.cntr) + (last ? fi_cntr_readerr(o->done.cntr) : 0) < n) {
 		err = group_check(o->b->group);
-		if (fi_cntr_readerr(o->done.cntr))
+		if (!last && fi_cntr_readerr(o->done.cntr))
 			rc = -FI_EIO;
 		else if (clock_now_ns() > end)
 			rc = -FI_ETIMEDOUT;
@@ -687,11 +710,11 @@ static int connect_peers(struct ofi *o, const struct address *all)
 		memcpy(o->peers[r].secret, all[r].secret, MAC_KEY);
 	for (uint32_t i = 0; i < o->posts->head->nentries; i++)
 		if (bin_entry_facts(o->posts->entries[i].kind).sends)
-			o->met[o->posts->entries[i].peer] = 1;
+			o->met[o->posts->entries[i].peer] = HELLO;
 	if (o->nreads)
-		o->met[o->b->rank] = 1;
+		o->met[o->b->rank] = HELLO;
 	memcpy(&mine, all[o->b->rank].name, sizeof mine);
-	err = ping_peers(o, CONNECT_S);
+	err = ping_peers(o, HELLO, CONNECT_S);
 	return err || o->open ? err : find_others(o, &mine);
 }
 
@@ -838,6 +861,11 @@ static uint32_t ofi_issued(const struct smcq_part *l, uint32_t queue, uint64_t e
 	return n <= before ? 0 : n - before < o->posts->queues[queue].n ? (uint32_t)(n - before) : o->posts->queues[queue].n;
 }
 
+static bool ofi_waits_for(const struct smcq_part *l, uint32_t rank)
+{
+	return lacks_start((const struct ofi *)l, rank);
+}
+
 #define POLL_NS 100000u /* ns between two polls: no bell rings when the provider counts */
 
 static uint64_t next_poll(const struct smcq_part *l)
@@ -861,7 +889,7 @@ static void ofi_unmake(struct smcq_part *l)
 		return;
 	if (o->epoch && o->through == o->epoch && !group_lost(o->b->group))
 		/* puts arrive in order, so everything that peers wait for has arrived with this ping */
-		ping_peers(o, LEAVE_S);
+		ping_peers(o, HELLO + o->epoch, LEAVE_S);
 	close_fid(o->ep);
 	for (uint32_t i = 0; i < o->b->bin->nbuffers; i++)
 		close_fid(o->regions[i]);
@@ -897,6 +925,7 @@ const struct smcq_engine smcq_ofi = {
 	.release = ofi_release,
 	.rebind = ofi_rebind,
 	.issued = ofi_issued,
+	.waits_for = ofi_waits_for,
 	.alarm = next_poll,
 	.close = ofi_fabric_close,
 };

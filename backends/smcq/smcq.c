@@ -284,13 +284,12 @@ static int smcq_rebind(struct be_bound *bound, const struct be_buffer *buffers)
 	return err;
 }
 
-/* Always false. A rank that has left has freed its request, and freeing waits until all that the rank has posted is
- * sent. If something is missing all the same, the engine reports it. */
+/* A rank that has left has freed its request, and freeing waits until all that the rank has posted is sent. */
 static bool waits_for(const struct be_bound *bound, uint32_t rank)
 {
-	(void)bound;
-	(void)rank;
-	return false;
+	const struct smcq_bound *s = (const struct smcq_bound *)bound;
+
+	return s->row->engine->waits_for && s->row->engine->waits_for(s->part, rank);
 }
 
 /* Always false: ranks only see what arrives. */

@@ -51,6 +51,19 @@ done
 chain 4
 program relay 100 env GOAL_BACKEND=smcq GOAL_ENGINE=ofi "$BUILD/tests/rt-relay" 4 600 "$TMP/chain4.bin"
 
+# Ranks that leave: who still waits for them is told, and who frees his request later does not wait for them.
+truncate -s 4096 "$TMP/meet.0"
+# offload MODE NUMBER : its output, of 4 ranks
+offload()
+{
+	cp "$TMP/meet.0" "$TMP/meet"
+	timeout 60 "$BUILD/bin/goalrun" -n 4 --backend smcq --engine ofi -- "$BUILD/tests/rt-offload" "$1" "$TMP/chain4.bin" \
+		"$TMP/meet" 600 heap "$2" >"$TMP/out" 2>"$TMP/err"
+}
+offload leave 1
+check ofi.left [ "$(grep -c '^told rank [023]: rank [012] has left the group$' "$TMP/out")" -eq 3 ]
+check ofi.turns offload turns 400
+
 # 3000 puts are released at once: more than the provider's ring holds.
 binary burst 3 bcast_chain -D root=0 -D count=3000 -D segments=3000 -T lower-smcq:post=1
 moved burst 'verified: all 1 case right' -n 3 --ranks threads --count 3000 --root 0 --iters 6 --engine ofi "$TMP/burst.bin"

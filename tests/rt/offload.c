@@ -8,6 +8,7 @@
  *   offload dead BINARY FILE BYTES MEMORY RANK   that rank kills itself between start and wait; or the interface, if it is
  *                                          the number of ranks. The others are told
  *   offload leave BINARY FILE BYTES MEMORY RANK  that rank does not take part in the last start, which the others are told
+ *   offload turns BINARY FILE BYTES MEMORY MS   ranks free the request in turn; none takes longer than that for it
  *   offload twice BINARY FILE BYTES MEMORY N     N requests are active at once, and go to other buffers in between
  * MEMORY is heap or private; FILE is for the ranks to meet. */
 #include "mpix_sched.h"
@@ -309,6 +310,24 @@ static void run_leave(MPIX_Sched_request req, unsigned char *p)
 	printf("told rank %d: %s\n", rank, detail);
 }
 
+/* ---- turns ---- */
+
+static void run_turns(MPIX_Sched_request *req, unsigned char *p)
+{
+	double begin;
+
+	fill(p, 1);
+	CALL(MPIX_Sched_start(*req));
+	CALL(MPIX_Sched_wait(*req));
+	for (int r = 0; r < rank; r++)
+		await(r, 1);
+	begin = now();
+	CALL(MPIX_Sched_free(req));
+	if (now() - begin > number / 1e3)
+		fail("free waits for a rank that has freed its request");
+	meet(1);
+}
+
 /* ---- twice ---- */
 
 static void run_twice(MPIX_Sched s, MPIX_Sched_group g, MPIX_Sched_request *first, unsigned char *p)
@@ -380,9 +399,12 @@ int main(int argc, char **argv)
 		run_dead(req, p);
 	else if (!strcmp(argv[1], "leave"))
 		run_leave(req, p);
+	else if (!strcmp(argv[1], "turns"))
+		run_turns(&req, p);
 	else
 		run_twice(sched, group, &req, p);
-	CALL(MPIX_Sched_free(&req));
+	if (req)
+		CALL(MPIX_Sched_free(&req));
 	drop(p);
 	MPIX_Sched_unload(&sched);
 	MPIX_Sched_group_free(&group);
