@@ -26,13 +26,13 @@ pid_t run_fork(void)
 
 void run_block_signals(sigset_t *set, sigset_t *old)
 {
-	static const int asking[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction now;
+	struct sigaction hup;
 
 	sigemptyset(set);
-	for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) /* one that is ignored, as by nohup(1), is kept if it is blocked */
-		if (!sigaction(asking[i], NULL, &now) && now.sa_handler != SIG_IGN)
-			sigaddset(set, asking[i]);
+	sigaddset(set, SIGINT); /* also if it is ignored, as in a script's background: who sends it then means this process */
+	sigaddset(set, SIGTERM);
+	if (!sigaction(SIGHUP, NULL, &hup) && hup.sa_handler != SIG_IGN) /* else nohup(1) has started this process */
+		sigaddset(set, SIGHUP);
 	sigaddset(set, SIGUSR1); /* forwarded to the ranks */
 	sigaddset(set, SIGCHLD); /* ends sigtimedwait */
 	sigprocmask(SIG_BLOCK, set, old);

@@ -256,22 +256,29 @@ interrupted()
 	check "goalrun.interrupted $name: $rc, $(tr '\n' '|' <"$TMP/err")" \
 		[ "$rc $(cat "$TMP/err") $(pgrep -g $pid)" = "130 ${1##*/}: interrupted " ]
 }
-# Signals that goalrun was started to ignore, as nohup(1) and the shell's & do, end neither it nor its ranks.
+# A SIGHUP that goalrun was started to ignore, as nohup(1) does, ends neither it nor its ranks. A SIGINT ends them, though the shell's &
+# has it ignored.
 for kind in processes threads program; do
 	case $kind in
 	program) set -- -n 2 -- sh -c "echo on; sleep 1; exit \$GOAL_RANK" ;;
 	*) set -- -n 2 --ranks $kind --iters 1 --warmup 0 "$TMP/second.goal" ;;
 	esac
 	printf 'schedule s\nrank r of p { calc 1000000000 }\n' >"$TMP/second.goal"
-	env --ignore-signal=HUP,INT "$BUILD/bin/goalrun" "$@" >"$TMP/out" 2>"$TMP/err" &
+	env --ignore-signal=HUP "$BUILD/bin/goalrun" "$@" >"$TMP/out" 2>"$TMP/err" &
 	pid=$!
 	sleep 0.3
 	kill -HUP $pid
-	kill -INT $pid
 	wait $pid
 	rc=$?
 	check "goalrun.ignored_$kind status $rc $(tr '\n' '|' <"$TMP/err")" [ "$rc" = "$([ $kind = program ] && echo 1 || echo 0)" -a ! -s "$TMP/err" ]
 done
+env --ignore-signal=INT "$BUILD/bin/goalrun" -n 2 -- sleep 40 2>"$TMP/err" &
+pid=$!
+sleep 0.3
+kill -INT $pid
+wait $pid
+rc=$?
+check "goalrun.not_ignored status $rc $(cat "$TMP/err")" [ $rc -eq 130 ]
 shm=$(ls /dev/shm)
 long=(-n 2 --delay 100 --iters 1000000)
 interrupted processes 2 "$BUILD/bin/goalrun" "${long[@]}" "$bcast"

@@ -177,7 +177,7 @@ job()
 	local i
 
 	: >out # what the one before has said does not count
-	env --default-signal=INT "$goalrun" -n 4 --hosts a,b -- sh -c "echo on; $1" >out 2>&1 </dev/null &
+	"$goalrun" -n 4 --hosts a,b -- sh -c "echo on; $1" >out 2>&1 </dev/null &
 	pid=$!
 	for ((i = 0; i < 200; i++)); do [ "$(grep -c '^on' out)" -eq 4 ] && break; sleep 0.05; done
 }
