@@ -95,9 +95,17 @@ const char *smcq_entry_preposition(unsigned kind)
 	return kind == BIN_E_GET ? "from" : "to";
 }
 
+const struct bin_entry *smcq_cpu_puts(const struct smcq_rank *r)
+{
+	for (size_t i = 0; i < r->entries.n; i++)
+		if (r->entries.at[i].kind == BIN_E_CPU && r->entries.at[i].sps)
+			return &r->entries.at[i];
+	return NULL;
+}
+
 struct smcq_needs smcq_rank_needs(const struct smcq_rank *r)
 {
-	struct smcq_needs n = { 0 };
+	struct smcq_needs n = { .queues = smcq_cpu_puts(r) != NULL };
 
 	for (size_t q = 0; q < r->queues.n; q++)
 		if (r->queues.at[q].mode != BIN_Q_CPU) {

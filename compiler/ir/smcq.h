@@ -34,11 +34,15 @@ const char *smcq_entry_preposition(unsigned kind);
 
 /* Resources that lowered schedules need. */
 struct smcq_needs {
-	uint32_t queues, entries; /* largest number of queues, and of entries, of a rank; queues of CPUs do not count */
+	/* largest number of queues, and of entries, of a rank; queues that CPUs run do not count, but that of their puts does */
+	uint32_t queues, entries;
 	uint64_t cpu; /* number of ops of all ranks that CPUs execute */
 };
 struct smcq_needs smcq_needs(const struct smcq *s);
-/* Returns the needs of one rank; queues of CPUs and their entries do not count. */
+/* Returns the needs of one rank; queues that its CPU runs and their entries do not count. */
 struct smcq_needs smcq_rank_needs(const struct smcq_rank *r);
+/* Returns the first entry of the rank's CPU that gives credit, or NULL. If there is one, the rank has one more command queue,
+ * by which its CPU puts to the rank itself. */
+const struct bin_entry *smcq_cpu_puts(const struct smcq_rank *r);
 
 #endif

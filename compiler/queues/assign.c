@@ -737,6 +737,23 @@ static void wait_for_post(struct bin_entry *e, uint32_t n)
 		e[n - 1].flags |= BIN_E_LOCAL;
 }
 
+/* Checks that a command queue is left for the puts by which the rank's CPU passes credit on. The rank takes any when it binds. */
+static int leave_cq(const struct assignment *p, uint32_t rank, const uint32_t *used, const struct smcq_rank *r)
+{
+	const uint32_t tnis = p->t->target.limit[BIN_LIMIT_TNIS], cqs = p->t->target.limit[BIN_LIMIT_CQS];
+	const struct bin_entry *e = smcq_cpu_puts(r);
+
+	if (!e)
+		return 0;
+	for (uint32_t i = 0; i < tnis; i++)
+		if (used[i] < cqs)
+			return 0;
+	return ir_refuse(&p->t->g->refused, rank, e->op,
+			 "rank %u: for the credit that this %s of the CPU gives there is no command queue left of %u (cqs) on each of %u "
+			 "interfaces (tnis)",
+			 rank, ir_op_word(p->t->g->ranks[rank].ops[e->op].kind), cqs, tnis);
+}
+
 static int emit_rank(struct assignment *p, uint32_t rank, uint32_t *used, struct smcq *out)
 {
 	struct smcq_rank *r = &out->ranks[rank];
@@ -760,7 +777,7 @@ static int emit_rank(struct assignment *p, uint32_t rank, uint32_t *used, struct
 			wait_for_post(r->entries.at + b.first, b.n);
 		err = err ? err : VEC_PUSH(&r->queues, b);
 	}
-	return err;
+	return err ? err : leave_cq(p, rank, used, r);
 }
 
 static int emit_queues(struct assignment *p, struct smcq *out)

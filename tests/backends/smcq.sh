@@ -94,6 +94,7 @@ for s in gatherv_linear alltoallv_linear; do
 	all "posted_zero.$s" -n 3 --iters 20 --sample zero -T lower-smcq:post=1 schedules/$s.goal
 done
 check smcq.cpu_alone runs -n 1 --type int32 -T lower-smcq:assist=1 tests/queues/alone.goal
+all cpu_cq -n 3 --iters 5 -T 'lower-smcq:assist=1,tnis=1,cqs=3' schedules/scan_chain.goal # which needs them all
 all alone -n 1 --iters 5 schedules/allgather_ring.goal
 all nothing -n 3 --count 0 --iters 20 schedules/bcast_binomial.goal
 all roots -n 5 --root all --iters 20 --seed 3 schedules/scatter_binomial.goal

@@ -64,13 +64,13 @@ check queues.promela.ways [ "$(grep -c 'd_step { flying' "$TMP/text.pml")" -eq 6
 # The CPU's ops, in both forms.
 goalc --stats schedules/reduce_binomial.goal -n 3 -D root=0 -D count=8 -T lower-smcq:assist=1 | grep '^rank ' | lines >"$TMP/out"
 cat >"$TMP/want" <<'END'
-rank 0: 1 command queues, 6 entries; needs the CPU for op 2 (reduce in line N), op 4 (reduce in line N)
+rank 0: 2 command queues, 6 entries; needs the CPU for op 2 (reduce in line N), op 4 (reduce in line N)
 rank 1: 2 command queues, 2 entries
 rank 2: 2 command queues, 3 entries
 END
 check queues.stats diff "$TMP/want" "$TMP/out"
 goalc --stats --json schedules/reduce_binomial.goal -n 3 -D root=0 -D count=8 -T lower-smcq:assist=1 >"$TMP/out"
-check queues.stats_json grep -qF '{ "rank": 0, "cqs": 1, "entries": 6, "cpu": [ 2, 4 ], "posted": [ ] }' "$TMP/out"
+check queues.stats_json grep -qF '{ "rank": 0, "cqs": 2, "entries": 6, "cpu": [ 2, 4 ], "posted": [ ] }' "$TMP/out"
 
 # Sums of integers by the interface: two ranks add to what the root has put there, in whatever order.
 armw=(schedules/reduce_knomial.goal -n 3 -D root=0 -D k=3 -D count=2 -T 'fuse:wait=1;lower-smcq:op=sum,type=int32')
@@ -184,6 +184,8 @@ no_alu fused 'recv-reduce-with: if it is given op and type there may be ARMWs, a
 	'fuse:wait=1;lower-smcq:assist=1'
 refused cqs "schedules/lib/alltoall.goal:N: error: size 8, count 4: $at 0: for this send there is no command queue left of 2 (cqs) on each of 1 interfaces (tnis)" \
 	schedules/alltoall_pairwise.goal -n 8 -D count=4 -T lower-smcq:tnis=1,cqs=2
+refused cpu_cq "schedules/scan_chain.goal:N: error: size 3, count 8: $at 1: for the credit that this reduce of the CPU gives there is no command queue left of 2 (cqs)" \
+	schedules/scan_chain.goal -n 3 -D count=8 -T lower-smcq:assist=1,tnis=1,cqs=2
 refused nic "nics.goal:N: error: size 2, count 2: $at 0: this send is for nic 4, and the target has 4 (tnis)" \
 	"$TMP/nics.goal" -n 2 -D count=2 -T lower-smcq:tnis=4
 refused depth "schedules/lib/bcast_kary.goal:N: error: size 3, count 5000, root 0: $at 0: the queue of this send has 3000 entries, and one of the target 2^11 (depth)" \
