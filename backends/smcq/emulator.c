@@ -104,6 +104,8 @@ static int exchange_request(struct be_group *g, const struct connection *c, cons
 	while (n < 0 && errno == ECONNRESET && !reset++);
 	if (n != sizeof *a)
 		return report_nic_gone(g);
+	if (cut)
+		return group_error(g, -ERR_FILES, "%s", err_text(ERR_FILES));
 	a->text[sizeof a->text - 1] = '\0';
 	if (a->err == -ERR_FILES && !*a->text)
 		return group_error(g, a->err, "the network interface: %s", err_text(a->err));
@@ -139,10 +141,10 @@ static int say_hello(struct be_group *g, uint32_t rank, struct connection *c)
 		return group_error(g, -ERR_SYS, "the heap of rank %u cannot be mapped", rank);
 	r.a = (uint64_t)((char *)bells->at[0] - base);
 	err = exchange_request(g, c, &r, heap, &a, fds);
+	c->bell = fds[0];
 	if (!err && fds[1] < 0)
 		err = report_nic_gone(g);
 	if (!err) {
-		c->bell = fds[0];
 		c->nic = a.name;
 		door = mmap(NULL, sizeof *c->door, PROT_READ, MAP_SHARED, fds[1], 0);
 		c->door = door == MAP_FAILED ? NULL : door;

@@ -170,5 +170,15 @@ world=("$BUILD/tests/rt-offload" twice "$bin" "$TMP/meet" 8 heap)
 refused none 'no network interface with command queues' "${goalrun[@]}" -- env GOAL_BACKEND=smcq "${world[@]}" 1
 refused gone 'the network interface "nobody" (GOAL_NIC) cannot be reached' \
 	"${goalrun[@]}" -- env GOAL_BACKEND=smcq GOAL_NIC=nobody "${world[@]}" 1
+# Few file descriptors: who cannot connect says so, rank or interface.
+goalc schedules/alltoall_pairwise.goal -n 4 -D count=8 -T lower-smcq -o "$TMP/few.bin"
+for ranks in processes threads; do
+	why= n=8
+	until (ulimit -n $n && run -n 4 --ranks $ranks --count 8 --iters 2 "$TMP/few.bin"); do
+		grep -q 'too few file descriptors' "$TMP/err" || why+=" limit $n: $(head -n 1 "$TMP/err")"
+		[ $((++n)) -lt 100 ] || break
+	done
+	check "smcq.few_descriptors.$ranks up to $n$why" [ $n -gt 8 -a $n -lt 100 -a -z "$why" ]
+done
 refused cqs 'no command queue of 1 is left on interface' "${goalrun[@]}" --backend smcq -- "${world[@]}" 2
 finish
