@@ -222,7 +222,7 @@ void vb_link_leave(struct vb_link *l, bool failed)
 
 	pthread_mutex_lock(&d->lock);
 	l->of = NULL;
-	failed = failed || atomic_load(&l->broken) || atomic_load(&l->heard_bye);
+	failed = failed || atomic_load(&l->broken);
 	if (!failed) {
 		l->own = (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htonl(VB_BYE) };
 		vb_link_add(l, &l->own, VB_LINK);
@@ -242,7 +242,8 @@ void vb_links_reap(struct vb_dev *d, bool all)
 	for (struct vb_link **at = &d->leaving; *at;) {
 		struct vb_link *l = *at;
 
-		if (!all && !atomic_load(&l->broken) && !atomic_load(&l->heard_bye)) {
+		/* A peer that has left waits for the bye of this rank. */
+		if (!all && !atomic_load(&l->broken) && (vb_link_busy(l) || !atomic_load(&l->heard_bye))) {
 			at = &l->next_leaving;
 			continue;
 		}

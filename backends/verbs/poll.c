@@ -105,7 +105,7 @@ void vb_nics_close(void *state)
 		for (uint32_t i = 0; i < nics->n; i++) {
 			vb_dev_poll(nics->dev[i]);
 			for (const struct vb_link *l = nics->dev[i]->leaving; l; l = l->next_leaving)
-				left |= vb_link_busy(l) != 0;
+				left |= vb_link_busy(l) && !atomic_load(&l->heard_bye); /* a peer that has left may be gone */
 		}
 		if (left)
 			sched_yield();

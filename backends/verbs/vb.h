@@ -275,8 +275,8 @@ int vb_link_flush(struct be_group *g, struct vb_link *l);
 /* Ends a link, because its request is freed. Sends the bye; the link is destroyed when nothing can arrive any more. If
  * the request has failed, the link is destroyed at once. */
 void vb_link_leave(struct vb_link *l, bool failed);
-/* Destroys the links that are broken or whose bye has arrived; if `all` is true, every link that has left. The caller holds
- * the lock. */
+/* Destroys the links that are broken, or on which both byes have arrived; if `all` is true, every link that has left. The
+ * caller holds the lock. */
 void vb_links_reap(struct vb_dev *d, bool all);
 /* Handles a completion of the link. */
 void vb_link_completed(struct vb_link *l, const struct ibv_wc *wc);

@@ -98,6 +98,9 @@ fi
 goalc schedules/bcast_chain.goal -o "$TMP/chain.bin"
 program verbs.relay 300 env GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_PROGRESS=thread "$BUILD/tests/rt-relay" 3 600 "$TMP/chain.bin"
 
+# A rank frees its requests before its peer does.
+program verbs.byes 100 env GOAL_BACKEND=verbs GOAL_SHM=0 "$BUILD/tests/rt-byes"
+
 # Bytes travel without a process that touches them.
 program verbs.untouched 300 env GOAL_BACKEND=verbs GOAL_SHM=0 "$BUILD/tests/rt-untouched" 3
 
