@@ -148,7 +148,7 @@ void vb_link_add(struct vb_link *l, struct ibv_send_wr *wr, uint32_t number)
 
 bool vb_link_probe(struct vb_link *l)
 {
-	if ((int32_t)(atomic_load(&l->reaped) - l->probed) < 0)
+	if (vb_link_busy(l) > l->posted - l->probed) /* counted from the last one: the last probe may be billions ago */
 		return false;
 	l->own = (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE };
 	vb_link_add(l, &l->own, VB_LINK);

@@ -20,6 +20,7 @@ static const struct unit_suite *const suites[] = {
 	&suite_engine,
 	&suite_fill,
 	&suite_learn,
+	&suite_links,
 	&suite_local_copy,
 	&suite_staged,
 	&suite_loop,

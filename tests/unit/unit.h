@@ -30,6 +30,7 @@ extern const struct unit_suite suite_kernels;
 extern const struct unit_suite suite_fill;
 extern const struct unit_suite suite_ring;
 extern const struct unit_suite suite_learn;
+extern const struct unit_suite suite_links;
 extern const struct unit_suite suite_local_copy;
 extern const struct unit_suite suite_staged;
 extern const struct unit_suite suite_loop;
