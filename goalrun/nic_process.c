@@ -63,7 +63,7 @@ static int open_trace(const char *path, struct nic_options *o)
 			env_get(ENV_GOAL_TRACE_EVENTS));
 		return EXIT_FAULT;
 	}
-	o->most = most < 0 ? 0 : (uint64_t)most;
+	o->most = (uint64_t)most;
 	o->trace = memfd_create("goal-trace", MFD_CLOEXEC);
 	return o->trace < 0 ? sys_fault(path) : EXIT_OK;
 }

@@ -327,20 +327,9 @@ static int find_fragment(struct mpix_sched_request *req)
 
 	if (err)
 		return err;
-	if (pages < 0 || pages > INT32_MAX)
-		return rt_bad_env(req->ctx, ENV_GOAL_FRAGMENT);
 	if (req->helped && req->group->process->comm->progress == RT_THREAD)
 		req->fragment = (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
 	return 0;
-}
-
-/* Checks a variable that is 0 or 1. */
-static int check_switch(struct mpix_sched_ctx *ctx, enum env_name name)
-{
-	long on;
-	int err = rt_env(ctx, name, &on);
-
-	return err ? err : on == 0 || on == 1 ? 0 : rt_bad_env(ctx, name);
 }
 
 /* Prepares all that concerns this rank alone, and fills in its contract. */
@@ -348,13 +337,13 @@ static int prepare_request(struct mpix_sched_request *req, const struct MPIX_Sch
 {
 	const struct bin *b = &req->sched->image->bin;
 	struct be_group *g = req->group;
-	long seconds;
+	long seconds, on;
 	int err = rt_env(req->ctx, ENV_GOAL_DUMP_AFTER, &seconds);
 
 	err = err ? err : rt_trace_open(req->ctx);
 	err = err ? err : find_fragment(req);
-	err = err ? err : check_switch(req->ctx, ENV_GOAL_MOVE);
-	err = err ? err : check_switch(req->ctx, ENV_GOAL_HUGE);
+	err = err ? err : rt_env(req->ctx, ENV_GOAL_MOVE, &on);
+	err = err ? err : rt_env(req->ctx, ENV_GOAL_HUGE, &on);
 	if (err)
 		return err;
 	if (req->ctx->policy < 0)

@@ -396,7 +396,7 @@ int group_direct_allowed(struct be_group *g)
 	long v;
 	int err = rt_env(g->ctx, ENV_GOAL_SHM_DIRECT, &v);
 
-	return err ? err : v == GROUP_DIRECT_NEVER || v == GROUP_DIRECT_ALWAYS ? (int)v : GROUP_DIRECT_FASTER;
+	return err ? err : (int)v;
 }
 
 void **group_state(struct be_group *g)

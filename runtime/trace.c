@@ -40,7 +40,7 @@ static int open_trace(struct mpix_sched_ctx *ctx, long fd, long most)
 	if (!t)
 		return rt_fail(ctx, -ERR_NOMEM);
 	t->fd = (int)fd;
-	t->most = most < 0 ? 0 : (uint64_t)most;
+	t->most = (uint64_t)most;
 	t->dev = st.st_dev;
 	t->ino = st.st_ino;
 	pthread_mutex_init(&t->lock, NULL);

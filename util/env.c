@@ -5,12 +5,18 @@
 #include "util/err.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 const struct env_row env_table[ENV_COUNT] = {
-#define ENV(NAME, fallback, help) { #NAME, fallback, help },
+#define TEXT 0, -1
+#define NUMBER(least, most) least, most
+#define ENV(NAME, fallback, range, help) { #NAME, fallback, range, help },
 #include "util/env.def"
 #undef ENV
+#undef NUMBER
+#undef TEXT
 };
 
 const char *env_get(enum env_name name)
@@ -23,10 +29,11 @@ const char *env_get(enum env_name name)
 
 int env_number(enum env_name name, long *out)
 {
+	const struct env_row *row = &env_table[name];
 	const char *v = env_get(name);
 	char *end;
 
 	errno = 0;
 	*out = strtol(v, &end, 10);
-	return *v && !*end && !errno && *out >= -1 ? 0 : -ERR_ARG;
+	return *v && !*end && !errno && *out >= row->least && *out <= row->most ? 0 : -ERR_ARG;
 }

@@ -126,7 +126,7 @@ static int find_devices(struct be_group *g, struct vb_nics *nics)
 	struct ibv_device **list;
 	long port;
 
-	if (env_number(ENV_GOAL_VERBS_PORT, &port) || port > UINT8_MAX)
+	if (env_number(ENV_GOAL_VERBS_PORT, &port) || !port)
 		return group_error(g, -ERR_ARG, "the environment variable GOAL_VERBS_PORT cannot be \"%s\"",
 				   env_get(ENV_GOAL_VERBS_PORT));
 	port = port > 0 ? port : 0;
@@ -176,7 +176,7 @@ static int find_gid(struct be_group *g, struct vb_dev *d)
 	ssize_t n;
 	long wanted;
 
-	if (env_number(ENV_GOAL_VERBS_GID, &wanted) || wanted > INT32_MAX)
+	if (env_number(ENV_GOAL_VERBS_GID, &wanted))
 		return group_error(g, -ERR_ARG, "the environment variable GOAL_VERBS_GID cannot be \"%s\"",
 				   env_get(ENV_GOAL_VERBS_GID));
 	d->gid_index = -1;

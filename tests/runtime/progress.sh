@@ -78,7 +78,11 @@ refuses()
 refuses backend 'GOAL_BACKEND cannot be "nic"; it is one of shm, verbs, mpi, smcq, auto' GOAL_BACKEND=nic
 refuses backend_sim 'GOAL_BACKEND cannot be "sim": ranks do not run there' GOAL_BACKEND=sim
 refuses shm 'GOAL_SHM cannot be "no"' GOAL_BACKEND=verbs GOAL_SHM=no
+refuses shm_number 'GOAL_SHM cannot be "2"' GOAL_BACKEND=verbs GOAL_SHM=2
+refuses shm_direct 'GOAL_SHM_DIRECT cannot be "3"' GOAL_SHM_DIRECT=3
 refuses verbs_port 'GOAL_VERBS_PORT cannot be "x"' GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_VERBS_PORT=x
+refuses verbs_port_number 'GOAL_VERBS_PORT cannot be "0"' GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_VERBS_PORT=0
+refuses dump_after 'GOAL_DUMP_AFTER cannot be "-1"' GOAL_DUMP_AFTER=-1
 refuses verbs_device 'there is no RDMA device none' GOAL_BACKEND=verbs GOAL_SHM=0 GOAL_VERBS_DEVICE=none
 refuses mode 'GOAL_PROGRESS cannot be "nic"' GOAL_PROGRESS=nic
 refuses cpus 'GOAL_COMM_CPUS cannot be "1,x"' GOAL_PROGRESS=thread GOAL_COMM_CPUS=1,x
