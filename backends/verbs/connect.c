@@ -655,10 +655,12 @@ static int send_targets(struct vb_bound *v, struct vb_link *l)
 			continue;
 		if (!vb_link_fits(l))
 			err = vb_link_drain(g, l);
+		if (err)
+			break;
 		wr.wr.rdma.remote_addr = x->cell.address;
 		wr.wr.rdma.rkey = x->cell.rkey;
 		vb_link_add(l, &wr, VB_LINK);
-		err = err ? err : vb_link_flush(g, l);
+		err = vb_link_flush(g, l);
 	}
 	return err;
 }

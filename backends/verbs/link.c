@@ -195,7 +195,8 @@ int vb_link_error(struct be_group *g, const struct vb_link *l)
 {
 	const uint32_t why = atomic_load(&l->broken);
 
-	if (!why && atomic_load(&l->heard_bye) && !group_lost(g))
+	/* A peer that has left has given back its memory. What was sent there since has broken the link, not the group. */
+	if (atomic_load(&l->heard_bye) && !group_lost(g))
 		return group_error(g, -ERR_DEAD, "rank %u has left: it has freed its request", l->peer);
 	return group_unreachable(g, l->peer, why ? reason(l, l->dev->lib->wc_status_str(why)) : "it does not answer");
 }
