@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -66,8 +67,17 @@ static void close_dev(struct vb_dev *d)
 	free(d);
 }
 
+/* Returns the errno of a device that could not be opened. That of libibverbs is the one of another way that it has tried since. */
+static int why_refused(const struct ibv_device *device, int err)
+{
+	char path[sizeof "/dev/infiniband/" + sizeof device->dev_name];
+
+	snprintf(path, sizeof path, "/dev/infiniband/%s", device->dev_name);
+	return access(path, R_OK | W_OK) ? errno : err;
+}
+
 /* Opens a device with one of its ports, which may be inactive. Returns NULL if it cannot be opened. */
-static struct vb_dev *open_dev(const struct vb_nics *nics, struct ibv_device *device, unsigned port)
+static struct vb_dev *open_dev(struct vb_nics *nics, struct ibv_device *device, unsigned port)
 {
 	struct vb_dev *d = mem_calloc(1, sizeof *d);
 
@@ -77,6 +87,8 @@ static struct vb_dev *open_dev(const struct vb_nics *nics, struct ibv_device *de
 	d->lib = &nics->lib;
 	d->port_num = (uint8_t)port;
 	d->ctx = nics->lib.open_device(device);
+	if (!d->ctx)
+		nics->refused = why_refused(device, errno);
 	if (d->ctx && !nics->lib.query_device(d->ctx, &d->attr) && !query_port(d, d->port_num, &d->port))
 		return d;
 	close_dev(d);
@@ -119,6 +131,30 @@ static bool take_device(struct vb_nics *nics, struct ibv_device **list, const ch
 	return false;
 }
 
+/* True if this process is out of file descriptors, so that libibverbs does not see the devices. */
+static bool lacks_files(void)
+{
+	int fd[2];
+
+	if (pipe2(fd, O_CLOEXEC))
+		return errno == EMFILE || errno == ENFILE;
+	close(fd[0]);
+	close(fd[1]);
+	return false;
+}
+
+/* Reports why there is no device, or, with `listed`, why none of them can be used. */
+static int report_none(struct be_group *g, const struct vb_nics *nics, bool listed, bool port)
+{
+	if (!listed && lacks_files())
+		return group_error(g, -ERR_FILES, "%s", err_text(ERR_FILES));
+	if (!listed)
+		return group_error(g, -ERR_SYS, "there is no RDMA device on this node: the backend verbs needs one");
+	if (nics->refused)
+		return group_error(g, -ERR_SYS, "no RDMA device can be opened: %s", strerror(nics->refused));
+	return group_error(g, -ERR_SYS, "no RDMA device has %s that is active", port ? "the port of GOAL_VERBS_PORT" : "a port");
+}
+
 static int find_devices(struct be_group *g, struct vb_nics *nics)
 {
 	const char *wanted = env_get(ENV_GOAL_VERBS_DEVICE);
@@ -137,10 +173,14 @@ static int find_devices(struct be_group *g, struct vb_nics *nics)
 		const uint32_t had = nics->n;
 
 		len = strcspn(wanted, ",");
+		nics->refused = 0;
 		if (!take_device(nics, list, wanted, len, (unsigned)port))
 			err = group_error(g, -ERR_SYS, "there is no RDMA device %.*s (GOAL_VERBS_DEVICE)", (int)len, wanted);
 		else if (had == VB_NICS)
 			err = group_error(g, -ERR_ARG, "GOAL_VERBS_DEVICE names more than %u RDMA devices", VB_NICS);
+		else if (nics->n == had && nics->refused)
+			err = group_error(g, -ERR_SYS, "the RDMA device %.*s cannot be opened: %s", (int)len, wanted,
+					  strerror(nics->refused));
 		else if (nics->n == had)
 			err = group_error(g, -ERR_SYS, "the RDMA device %.*s has no active port%s%s", (int)len, wanted,
 					  port ? " of the number in GOAL_VERBS_PORT" : "",
@@ -148,11 +188,7 @@ static int find_devices(struct be_group *g, struct vb_nics *nics)
 	}
 	if (list)
 		nics->lib.free_device_list(list);
-	if (err || nics->n)
-		return err;
-	if (!n)
-		return group_error(g, -ERR_SYS, "there is no RDMA device on this node: the backend verbs needs one");
-	return group_error(g, -ERR_SYS, "no RDMA device has %s that is active", port ? "the port of GOAL_VERBS_PORT" : "a port");
+	return err || nics->n ? err : report_none(g, nics, n > 0, port > 0);
 }
 
 /* Rates a GID for RoCE: routed packets are better than unrouted ones, and any other address is better than a link-local

@@ -111,6 +111,7 @@ struct vb_nics {
 	struct vb_lib lib;
 	struct vb_dev *dev[VB_NICS];
 	uint32_t n;
+	int refused; /* errno of the last device that could not be opened, or 0 */
 	int watch; /* epoll descriptor for the channels of all devices */
 };
 

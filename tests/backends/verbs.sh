@@ -133,6 +133,19 @@ limit memlock '800000 bytes of a buffer cannot be registered: .* at most 64 KiB 
 	setpriv --bounding-set -ipc_lock bash -c 'ulimit -l 64; exec "$@"' limited \
 	"$BUILD/bin/goalrun" --count 100000 schedules/bcast_binomial.goal
 
+# A user who may not use the devices.
+chmod 600 /dev/infiniband/uverbs*
+limit opened 'no RDMA device can be opened: Permission denied' setpriv --reuid 65534 "$BUILD/bin/goalrun" schedules/bcast_binomial.goal
+chmod 666 /dev/infiniband/uverbs*
+# Few file descriptors: that, and not that there is no device, or none that works.
+why= n=12
+until (ulimit -n $n && exec timeout 60 "$BUILD/bin/goalrun" --backend verbs --no-shm -n 3 --ranks threads --iters 2 --warmup 0 \
+	schedules/bcast_binomial.goal) >"$TMP/out" 2>"$TMP/err"; do
+	grep -q 'too few file descriptors\|Too many open files' "$TMP/err" || why+=" limit $n: $(head -n 1 "$TMP/err")"
+	[ $((++n)) -lt 60 ] || break
+done
+check "verbs.few_descriptors up to $n$why" [ $n -gt 12 -a $n -lt 60 -a -z "$why" ]
+
 # pairs : the processes that have queue pairs, and how many each; one of the device's own is left out
 pairs() { rdma resource show qp | awk '/type RC/ { sub(/.* pid /, ""); n[$1]++ } END { for (p in n) print p, n[p] }'; }
 # memory PID : the private memory of a process, KiB
