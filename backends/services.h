@@ -69,8 +69,10 @@ int group_pid(struct be_group *g, uint32_t rank);
  * memory, so that it need not try again for the next request. */
 _Atomic bool *group_readable(struct be_group *g, uint32_t rank);
 /* Returns the address of a pointer that the backend may use as long as the rank's context lives, for example for a
- * device or a connection. The pointer is NULL at first. */
+ * device or a connection. The pointer is NULL at first. Threads may bind in several groups of the context at once: until
+ * this one calls group_state_done, the others wait here. */
 void **group_state(struct be_group *g);
+void group_state_done(struct be_group *g);
 /* Makes the rank's sleeping threads wait for `fd` as well as for their bell. For backends that set be_ops.watches. */
 void group_watch(struct be_group *g, int fd);
 /* Whether ranks may read each other's private memory: never, where that is faster, or wherever they can. */

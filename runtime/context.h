@@ -37,7 +37,7 @@ struct rt_active {
 struct mpix_sched_ctx {
 	_Atomic uint32_t refs;
 	pid_t pid; /* process that created the context */
-	pthread_mutex_t lock; /* protects requests, zombies and heap->crowded, and the making of be_state if `automatic` */
+	pthread_mutex_t lock; /* protects requests, zombies and heap->crowded */
 	pthread_mutex_t detail_lock; /* protects `detail`; taken after all other locks */
 	pthread_mutex_t select_lock; /* protects `selected`; taken before all other locks */
 	struct rt_selected *selected; /* selection tables and compiled schedules; NULL until first used */
@@ -46,6 +46,7 @@ struct mpix_sched_ctx {
 	struct rt_huge huge; /* huge pages under buffers of the program */
 	const struct be_row *backend; /* backend for its requests; NULL if GOAL_BACKEND names none */
 	bool automatic; /* GOAL_BACKEND is BE_AUTO: groups on several nodes may use the backend with a network */
+	pthread_mutex_t state_lock; /* protects be_state; taken before all other locks */
 	void *be_state; /* the backend's data for this context (group_state) */
 	pthread_mutex_t watch_lock; /* held by the one thread that sleeps on descriptors; the others sleep on the bell */
 	_Atomic int watched; /* descriptor that the backend gave to group_watch, or -1 */

@@ -128,6 +128,7 @@ int MPIX_Sched_ctx_create(MPIX_Sched_ctx *out)
 	pthread_mutex_init(&ctx->detail_lock, NULL);
 	pthread_mutex_init(&ctx->select_lock, NULL);
 	pthread_mutex_init(&ctx->watch_lock, NULL);
+	pthread_mutex_init(&ctx->state_lock, NULL);
 	pthread_mutex_init(&ctx->active.lock, NULL);
 	pthread_mutex_init(&ctx->sleepers.lock, NULL);
 	rt_energy_init(ctx);
@@ -171,6 +172,7 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx)
 	pthread_mutex_destroy(&ctx->detail_lock);
 	pthread_mutex_destroy(&ctx->select_lock);
 	pthread_mutex_destroy(&ctx->watch_lock);
+	pthread_mutex_destroy(&ctx->state_lock);
 	pthread_mutex_destroy(&ctx->active.lock);
 	pthread_mutex_destroy(&ctx->sleepers.lock);
 	pthread_mutex_destroy(&ctx->energy_lock);

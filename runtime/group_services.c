@@ -401,7 +401,13 @@ int group_direct_allowed(struct be_group *g)
 
 void **group_state(struct be_group *g)
 {
+	pthread_mutex_lock(&g->ctx->state_lock);
 	return &g->ctx->be_state;
+}
+
+void group_state_done(struct be_group *g)
+{
+	pthread_mutex_unlock(&g->ctx->state_lock);
 }
 
 void group_watch(struct be_group *g, int fd)

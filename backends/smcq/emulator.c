@@ -193,16 +193,12 @@ static void disconnect_nic(void *state)
 	free(c);
 }
 
-/* Returns the context's connection in *out. The first bind makes it. */
-static int find_connection(const struct be_bind *b, struct connection **out)
+/* Makes the context's connection. */
+static int make_connection(const struct be_bind *b, void **out)
 {
-	void **kept = group_state(b->group);
 	struct connection *c;
 	int err;
 
-	*out = *kept;
-	if (*kept)
-		return 0;
 	c = mem_calloc(1, sizeof *c);
 	if (!c)
 		return group_error(b->group, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
@@ -213,7 +209,18 @@ static int find_connection(const struct be_bind *b, struct connection **out)
 	if (err)
 		disconnect_nic(c);
 	else
-		*out = *kept = c;
+		*out = c;
+	return err;
+}
+
+/* Returns the context's connection in *out. The first bind makes it. */
+static int find_connection(const struct be_bind *b, struct connection **out)
+{
+	void **kept = group_state(b->group);
+	int err = *kept ? 0 : make_connection(b, kept);
+
+	*out = *kept;
+	group_state_done(b->group);
 	return err;
 }
 

@@ -92,9 +92,10 @@ static void close_fabric(const struct functions *fn, struct ofi_fabric *f)
 	*f = (struct ofi_fabric){ 0 };
 }
 
-static struct kept *keep(struct be_group *g, const struct smcq_engine *engine, int *err)
+/* Returns what *at keeps, which it makes the first time. */
+static struct kept *keep(struct be_group *g, void **at, const struct smcq_engine *engine, int *err)
 {
-	struct kept *k = *group_state(g);
+	struct kept *k = *at;
 
 	if (k)
 		return k;
@@ -105,24 +106,24 @@ static struct kept *keep(struct be_group *g, const struct smcq_engine *engine, i
 		return NULL;
 	}
 	k->state.engine = engine;
-	*group_state(g) = k;
+	*at = k;
 	return k;
 }
 
 const struct ofi_fabric *ofi_fabric_of(struct be_group *g, const struct smcq_engine *engine, enum ofi_reach reach, int *err)
 {
+	struct ofi_fabric *f = NULL;
 	struct kept *k;
-	struct ofi_fabric *f;
 
 	*err = 0;
-	k = keep(g, engine, err);
-	if (!k)
-		return NULL;
-	f = &k->fabrics[reach];
-	if (!f->fabric)
+	k = keep(g, group_state(g), engine, err);
+	if (k)
+		f = &k->fabrics[reach];
+	if (f && !f->fabric)
 		*err = find_fabric(g, &k->fn, reach, f);
-	if (*err)
+	if (f && *err)
 		close_fabric(&k->fn, f);
+	group_state_done(g);
 	return *err ? NULL : f;
 }
 

@@ -148,6 +148,7 @@ static int find_engine(struct smcq_bound *s)
 	const char *name = env_get(ENV_GOAL_ENGINE);
 	const struct smcq_state *kept = *group_state(s->b.group);
 
+	group_state_done(s->b.group);
 	s->row = smcq_find(name);
 	if (!s->row || !s->row->engine) {
 		struct nearest n = smcq_nearest(name);

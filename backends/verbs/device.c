@@ -292,16 +292,11 @@ static int watch_channels(struct be_group *g, struct vb_nics *nics)
 	return 0;
 }
 
-int vb_nics_get(struct be_group *g, struct vb_nics **out)
+static int open_nics(struct be_group *g, void **out)
 {
-	void **state = group_state(g);
-	struct vb_nics *nics;
+	struct vb_nics *nics = mem_calloc(1, sizeof *nics);
 	int err;
 
-	*out = *state;
-	if (*out)
-		return 0;
-	nics = mem_calloc(1, sizeof *nics);
 	if (!nics)
 		return group_error(g, -ERR_NOMEM, "%s", err_text(ERR_NOMEM));
 	nics->watch = -1;
@@ -315,7 +310,17 @@ int vb_nics_get(struct be_group *g, struct vb_nics **out)
 	if (err)
 		vb_nics_free(nics);
 	else
-		*state = *out = nics;
+		*out = nics;
+	return err;
+}
+
+int vb_nics_get(struct be_group *g, struct vb_nics **out)
+{
+	void **state = group_state(g);
+	int err = *state ? 0 : open_nics(g, state);
+
+	*out = *state;
+	group_state_done(g);
 	return err;
 }
 

@@ -270,15 +270,7 @@ static int report_dead_rank(struct rt_bootstrap *m)
  * the network wakes it. */
 static uint64_t find_network(const struct rt_bootstrap *m)
 {
-	struct mpix_sched_ctx *ctx = m->ctx;
-	uint64_t kind;
-
-	if (!ctx->automatic || ctx->heap->event < 0)
-		return 0;
-	pthread_mutex_lock(&ctx->lock); /* threads may make several groups at once, and the first one opens the devices */
-	kind = be_networked()->ops->network(m->group);
-	pthread_mutex_unlock(&ctx->lock);
-	return kind;
+	return m->ctx->automatic && m->ctx->heap->event >= 0 ? be_networked()->ops->network(m->group) : 0;
 }
 
 /* True if all ranks have the same kind of network. */

@@ -94,6 +94,9 @@ done
 binary gets.burst 2 bcast_linear -D root=0 -D count=3000 -T 'segment:size=1;lower-smcq:get=1'
 moved gets.burst 'verified: all 1 case right' -n 2 --ranks threads --count 3000 --root 0 --iters 6 --engine ofi "$TMP/gets.burst.bin"
 
+# Two threads of each rank are the first to bind.
+program firsts 100 "$BUILD/bin/goalrun" -n 2 --backend smcq --engine ofi -- "$BUILD/tests/rt-firsts" "$TMP/gets2.bin" 600 6
+
 # Another user of the node, who is refused.
 binary bcast 2 bcast_chain -D root=0 -D count=60 -D segments=6 -T lower-smcq
 program intrude 100 env GOAL_BACKEND=smcq GOAL_ENGINE=ofi "$BUILD/tests/rt-intrude" 2 60 "$TMP/bcast.bin"

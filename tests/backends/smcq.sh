@@ -141,6 +141,9 @@ offload 4 dead private 4
 check smcq.dead_interface [ "$(grep -cx 'told rank [0-3]: the network interface of this node is gone' "$TMP/out")" -eq 4 ]
 check smcq.dead_interface_told grep -qx 'goalrun: the network interface has died' "$TMP/err"
 
+# Two threads of each rank are the first to bind.
+check smcq.firsts run -n 4 -- "$BUILD/tests/rt-firsts" "$TMP/4.bin" 100003 60
+
 # refused NAME SENTENCE COMMAND... : with an error that says why
 refused()
 {
