@@ -376,7 +376,9 @@ int passes_run_graph(const char *list, struct ir_graph *g, const struct pass_ctx
 		g->args.size = 0; /* numbers of ops change */
 	while (*list && !err) {
 		err = pass_take(&list, &p, own.value, NULL);
-		if (!err && (g->queues /* after lowering, a pass would change the ops but not the queues */ || p->text))
+		if (!err && g->queues) /* the pass would change the ops but not the queues */
+			err = ir_refuse(own.refused, 0, BIN_NONE, "lower-smcq must be the last pass");
+		else if (!err && p->text)
 			err = -ERR_PASS;
 		if (!err && p->global)
 			err = p->global(g, &own);

@@ -198,7 +198,7 @@ refused offset "schedules/lib/bcast_kary.goal:N: error: size 4, count 50, root 0
 	schedules/bcast_chain.goal -n 4 -D count=50 -D segments=30 -D root=0 -T lower-smcq:offset=4
 refused length 'an element of 20 bytes does not fit into a put of less than 2^4 (length)' \
 	schedules/bcast_linear.goal -n 3 -D count=4 -T lower-smcq:bytes=20,length=4
-refused last 'the pass reorder cannot be applied' schedules/bcast_linear.goal -n 3 -D count=4 -T 'lower-smcq;reorder'
+refused last 'the pass reorder cannot be applied: lower-smcq must be the last pass' schedules/bcast_linear.goal -n 3 -D count=4 -T 'lower-smcq;reorder'
 refused count 'the pass lower-smcq works on the ops of all ranks: fix count with -D count=N' \
 	schedules/bcast_linear.goal -n 3 -T lower-smcq
 printf 'num_ranks 2\nrank 0 { send 8b to 1 }\nrank 1 { recv 8b from 0 }\n' >"$TMP/plain.goal"
