@@ -22,11 +22,19 @@ static void report_refused(struct goal_diags *d, const struct ir_graph *g, const
 			  *why->text ? why->text : err == -ERR_PASS && g->plain ? "GOAL is plain" : err_text(err));
 }
 
+/* Makes messages about a graph say which passes have changed it. */
+static void note_passes(struct ir_graph *g, const char *list)
+{
+	const size_t len = strlen(g->sample);
+
+	if (*list)
+		snprintf(g->sample + len, sizeof g->sample - len, "after %.*s: ", (int)(sizeof g->sample - len - 9), list);
+}
+
 int transform_graph(struct goal_diags *d, const char *list, const struct pass_ctx *c, enum check_for what,
 		    uint64_t checks_off, struct ir_graph *g)
 {
 	const char *failed;
-	size_t len = strlen(g->sample);
 	int err = passes_run_graph(list, g, c, &failed);
 
 	if (err && err != -ERR_NOMEM) {
@@ -35,7 +43,7 @@ int transform_graph(struct goal_diags *d, const char *list, const struct pass_ct
 	}
 	if (err)
 		return err;
-	snprintf(g->sample + len, sizeof g->sample - len, "after %.*s: ", (int)(sizeof g->sample - len - 9), list);
+	note_passes(g, list);
 	return checks_run(d, g, what, checks_off);
 }
 
@@ -47,8 +55,10 @@ int transform_as_bound(struct goal_diags *d, const struct bin *b, const char *li
 	int err = passes_run_graph(list, g, &c, &failed);
 
 	err = err ? err : smcq_from_binary(b, a->args, g);
-	if (!err)
+	if (!err) {
+		note_passes(g, list);
 		return 0;
+	}
 	if (err != -ERR_NOMEM)
 		report_refused(d, g, failed, err);
 	ir_graph_fini(g);

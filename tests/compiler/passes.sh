@@ -40,6 +40,8 @@ waits()
 {
 	goalc "$1" -n "$2" -D count=700 -T fuse:wait=1 -o "$TMP/wait.bin" 2>"$TMP/err" && return
 	check "passes.deadlock $1 $2: $(head -n 1 "$TMP/err")" grep -q ' after fuse:wait=1: deadlock: ' "$TMP/err"
+	goalc --verify "$1" -n "$2" -D count=700 -T fuse:wait=1 >/dev/null 2>"$TMP/err"
+	check "passes.deadlock.verify $1 $2: $(head -n 1 "$TMP/err")" grep -q ' after fuse:wait=1: deadlock: ' "$TMP/err"
 	return 1
 }
 
@@ -79,6 +81,9 @@ for s in schedules/*.goal tests/passes/*.goal; do
 		done
 	done
 done
+
+# Two ranks that exchange, and add what they get into what they send.
+waits schedules/allreduce_recursive_doubling.goal 2
 
 # Long messages, all types and operations, by both kinds of recv-reduce. The ring is not in the order of the ranks.
 types=$(sed -n 's/^\tX([A-Z0-9_]*, \([a-z0-9_]*\), [A-Z]*, .*/\1/p' include/mpix_sched_basic.h | paste -sd,)
