@@ -98,6 +98,7 @@ faulty 2 's/bcast_chain.*/bcast_trinaryx3.goal/' 'size 3, count 256, root 0: eac
 
 # Parameters
 faulty 3 's/k=8/k=1/' 'size 65, count 0, root 0: a k-nomial tree has k of at least 2'
+faulty 2 's/bcast_chain.*/bcast_chain.goal -D segments=0/' 'size 3, count 256, root 0: the data is sent in at least one segment'
 faulty 3 's/k=8/K=8/' 'the schedule has no parameter K; did you mean k?'
 faulty 3 's/k=8/root=0/' '-D root: the caller of MPI_Bcast gives root its value'
 faulty 4 's/ -D k=2//' 'the parameter k of given.goal has no default: the row has to give it with -D'
