@@ -228,11 +228,14 @@ static bool can_wait(struct fuse *f, uint32_t recv, uint32_t op)
 	return direct;
 }
 
-/* True if `op` reads exactly what the recv wrote, and can be merged with the recv. */
+/* True if `op` reads exactly what the recv wrote, and can be merged with the recv. The send of a message to the rank itself may
+ * read the target of `op`: then only the completion of the recv orders the two. */
 static bool can_merge(struct fuse *f, uint32_t recv, uint32_t op)
 {
 	const struct bin_op *a = &f->r->ops[recv], *o = &f->r->ops[op];
 
+	if (a->peer == f->c->rank && !order_is_known(f, f->flow.range[op][1]))
+		return false;
 	return (o->kind == BIN_OP_COPY || o->kind == BIN_OP_REDUCE || o->kind == BIN_OP_REDUCE_WITH) &&
 	       o->exec == a->exec && o->buf[0] == a->buf[0] && o->off[0] == a->off[0] && o->len == a->len &&
 	       !f->of[op].changed && !spans_overlap(f->flow.range[op][1], f->flow.range[recv][0]) &&
