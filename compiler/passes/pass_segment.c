@@ -15,7 +15,7 @@
  * between them keep their order. Ops that are ordered by a chain of dependencies could lose their order if a link of the
  * chain is by pieces, so they get their own requires, by pieces. The order of two ops of one rank cannot be kept if only
  * messages give this order, because other ranks then also wait by pieces. A schedule with two such ops on the same
- * element is refused. */
+ * element is refused, even if the rank has nothing to split: others may have. */
 #include "compiler/passes/passes.h"
 
 #include "compiler/analysis/flow.h"
@@ -278,7 +278,7 @@ static int segment_rank(struct segment *s)
 	uint32_t n = 0;
 	int err = count_new_ops(s, &n);
 
-	if (err || n == r->nops)
+	if (err)
 		return err;
 	classify_deps(s);
 	if (r->bufsize) { /* in plain GOAL each op has elements of its own */
@@ -286,7 +286,9 @@ static int segment_rank(struct segment *s)
 		s->at = BIN_NONE;
 		err = err ? err : flow_walk(&s->flow, mark_pieces, s);
 	}
-	err = err ? err : make_ops(s, n);
+	if (err || n == r->nops)
+		return err;
+	err = make_ops(s, n);
 	err = err ? err : make_edges(s);
 	if (!err && s->edges.n > BIN_MAX_OPS)
 		err = refuse(s, r->nops - 1, "is the last of a rank that would have too many dependencies");
