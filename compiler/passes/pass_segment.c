@@ -7,8 +7,9 @@
  *
  * - By pieces, for a requires between ops with common elements: a piece waits for the pieces with which it shares
  *   elements, and for no others. This makes the pipeline.
- * - As a whole, for any other dependency: each piece waits for all pieces. A nop that waits for all of them, or for
- *   which all wait, keeps the number of dependencies linear.
+ * - As a whole, for any other dependency, and for all of a barrier, whose effect is that ranks wait for each other: each
+ *   piece waits for all pieces. A nop that waits for all of them, or for which all wait, keeps the number of dependencies
+ *   linear.
  *
  * Why the result is right: any two ops that the new schedule orders were ordered in the old one, so no cycle and no
  * deadlock arises. Every element must be accessed in the same order as before. Ops that access it and have a requires
@@ -108,7 +109,7 @@ static void classify_deps(struct segment *s)
 		for (uint32_t d = r->dep_at[i]; d < r->dep_at[i + 1]; d++) {
 			uint32_t on = r->deps[d] & ~BIN_START;
 
-			s->by_pieces[d] = r->bufsize && !(r->deps[d] & BIN_START) &&
+			s->by_pieces[d] = r->bufsize && !s->c->barrier && !(r->deps[d] & BIN_START) &&
 					  (s->of[i].pieces > 1 || s->of[on].pieces > 1) &&
 					  share_elements(&r->ops[i], &r->ops[on]);
 		}

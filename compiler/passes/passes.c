@@ -3,6 +3,7 @@
 #include "compiler/passes/passes.h"
 
 #include "compiler/queues/armw.h"
+#include "compiler/verify/verify.h"
 #include "util/err.h"
 #include "util/nearest.h"
 #include "util/options.h"
@@ -333,7 +334,7 @@ struct pass_ctx passes_ctx(const struct bin *b, const struct bin_args *a)
 	const int64_t root = bin_root(b, a->by_rank ? a->by_rank[0] : a->args);
 
 	return (struct pass_ctx){ .rank = a->rank, .size = a->size, .buffers = b->buffers, .nbuffers = b->nbuffers,
-				  .root = root > 0 ? (uint32_t)root : 0 };
+				  .barrier = verify_is_barrier(b), .root = root > 0 ? (uint32_t)root : 0 };
 }
 
 int passes_run_text(const char *list, struct goal_diags *d, struct goal_text **texts)

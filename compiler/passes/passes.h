@@ -32,6 +32,7 @@ struct pass_ctx {
 	uint32_t size; /* number of ranks */
 	const struct bin_buffer *buffers; /* buffers of the binary */
 	uint32_t nbuffers;
+	bool barrier; /* true if the schedule is a barrier: its dependencies are all that it does */
 	uint32_t root; /* rank at the root of trees: the value of the root parameter, or 0 */
 	/* the root's ops before any pass, for passes_run_rank(); NULL if unknown, or if rank is the root */
 	const struct ir_rank *root_ops;

@@ -82,6 +82,34 @@ for s in schedules/*.goal tests/passes/*.goal; do
 	done
 done
 
+# A barrier whose messages have elements: rank 3 comes to rank 0 by way of elements that the last message does not have.
+cat >"$TMP/barrier.goal" <<'END'
+schedule barrier implements MPI_Barrier
+buffer scratch t[2]
+rank r of p {
+  assert p == 4, "for four ranks"
+  if r == 0 or r == 3 { send t[0 +: 1] to 1 }
+  if r == 1 {
+    first: recv t[0 +: 1] from 3
+    second: recv t[1 +: 1] from 0
+    both: send t to 2
+    both requires first, second
+  }
+  if r == 2 {
+    come: recv t from 1
+    on: send t[1 +: 1] to 0
+    on requires come
+  }
+  if r == 0 { all: recv t[1 +: 1] from 2 }
+  for k = 1 to r == 0 ? 3 : 0 {
+    out[k]: send t[0 +: 0] to k tag 1
+    out[k] requires all
+  }
+  if r > 0 { recv t[0 +: 0] from 0 tag 1 }
+}
+END
+check passes.barrier proved "$TMP/barrier.goal" segment:size=1
+
 # Two ranks that exchange, and add what they get into what they send.
 waits schedules/allreduce_recursive_doubling.goal 2
 
