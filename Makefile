@@ -22,7 +22,7 @@ override CPPFLAGS += -D_GNU_SOURCE -DGOAL_VERSION='"$(VERSION)"' -I. -I$(BUILD) 
 PMIX      := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2>/dev/null))
 override CPPFLAGS += $(PMIX) $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I hwloc 2>/dev/null))
 # What is installed tells nobody where it was built.
-override ALL_CFLAGS = -std=c17 $(WARN) -fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)=. \
+override ALL_CFLAGS = -std=c17 $(WARN) -fPIC -fvisibility=hidden -ffile-prefix-map='$(CURDIR)'=. \
                       -pthread $(CFLAGS) $(SAN)
 LINK = $(CC) $(ALL_CFLAGS) $(LDFLAGS)
 Q := $(if $(V),,@)
@@ -688,7 +688,7 @@ $(SIDES)/drive: $(HOOK_O) $(call obj,bench/collectives/drive $(BOARD))
 $(SIDES)/limit: $(HOOK_O) $(call obj,$(addprefix bench/collectives/,limit private) $(SIDE))
 	$(call say,LD)$(LINK) -o $@ $^ $(JSON) -lm
 $(SIDES)/ours: $(HOOK_O) $(call obj,bench/collectives/ours $(SIDE)) $(LIBRARY)
-	$(call say,LD)$(LINK) -o $@ $^ -Wl,-rpath,$(abspath $(BUILD)/lib) $(JSON) -lm
+	$(call say,LD)$(LINK) -o $@ $^ -Wl,-rpath,'$(abspath $(BUILD)/lib)' $(JSON) -lm
 $(SIDES)/mpi-%: bench/collectives/mpi.c $(addsuffix .c,$(SIDE)) $(wildcard bench/*.h bench/collectives/*.h) \
 		$(if $(HOOK),tests/alloc/hook.c)
 	@mkdir -p $(@D)

@@ -228,4 +228,11 @@ check install.blank_message grep -q 'PREFIX cannot have blanks' "$TMP/log"
 check install.blank_nothing [ ! -e "$TMP/with" ]
 check install.blank_destdir make_it install DESTDIR="$TMP/with blank" PREFIX=/usr
 check install.blank_destdir_files [ -x "$TMP/with blank/usr/bin/goalrun" ]
+
+# The tree may lie below one.
+mkdir "$TMP/with blank/tree" && cp -r "$ROOT"/{Makefile,format,include,lang,schedules,util} "$TMP/with blank/tree"
+timeout 60 make -C "$TMP/with blank/tree" BUILD=build build/util/mem.o build/lang/plain.tab.o >"$TMP/log" 2>&1
+check install.blank_tree [ $? -eq 0 ]
+found=$(grep -rlaF "$TMP" "$TMP/with blank/tree" --include=*.o)
+check "install.blank_in_no_file $found" [ -z "$found" ]
 finish
