@@ -30,4 +30,10 @@ for mpi in "${INSTALLED[@]}"; do
 	ends $mpi.show_full 1 "$run --show mpirun.$mpi -n 1 touch ran >/dev/full"
 	check command.$mpi.not_run [ ! -e ran ]
 done
+# The loader would not find the library, and MPICH would serve all calls itself.
+mkdir 'a b' 'a b/bin' 'a b/lib' && cp "$ROOT/mpi/goalmpi-run" 'a b/bin' && touch 'a b/lib/libgoalmpi-mpich.so'
+if [[ " ${INSTALLED[*]} " = *' mpich '* ]]; then
+	ends blank 1 "'a b/bin/goalmpi-run' --show mpirun.mpich -n 1 touch ran"
+	check command.blank_text grep -q 'its path has a blank or a colon' err
+fi
 finish
