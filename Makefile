@@ -23,7 +23,7 @@ PMIX      := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2
 override CPPFLAGS += $(PMIX) $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I hwloc 2>/dev/null))
 # What is installed tells nobody where it was built.
 override ALL_CFLAGS = -std=c17 $(WARN) -fPIC -fvisibility=hidden -ffile-prefix-map='$(CURDIR)'=. \
-                      -pthread $(CFLAGS) $(SAN)
+                      -ffile-prefix-map='$(abspath $(BUILD))'=build -pthread $(CFLAGS) $(SAN)
 LINK = $(CC) $(ALL_CFLAGS) $(LDFLAGS)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)';)

@@ -229,10 +229,10 @@ check install.blank_nothing [ ! -e "$TMP/with" ]
 check install.blank_destdir make_it install DESTDIR="$TMP/with blank" PREFIX=/usr
 check install.blank_destdir_files [ -x "$TMP/with blank/usr/bin/goalrun" ]
 
-# The tree may lie below one.
+# The tree may lie below one, and the build elsewhere.
 mkdir "$TMP/with blank/tree" && cp -r "$ROOT"/{Makefile,format,include,lang,schedules,util} "$TMP/with blank/tree"
-timeout 60 make -C "$TMP/with blank/tree" BUILD=build build/util/mem.o build/lang/plain.tab.o >"$TMP/log" 2>&1
+timeout 60 make -C "$TMP/with blank/tree" BUILD="$TMP/objects" "$TMP"/objects/{util/mem,lang/plain.tab}.o >"$TMP/log" 2>&1
 check install.blank_tree [ $? -eq 0 ]
-found=$(grep -rlaF "$TMP" "$TMP/with blank/tree" --include=*.o)
+found=$(grep -rlaF "$TMP" "$TMP/objects" --include=*.o)
 check "install.blank_in_no_file $found" [ -z "$found" ]
 finish
