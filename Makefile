@@ -183,10 +183,14 @@ $(BUILD)/lang/%.lex.c: lang/%.l
 	@mkdir -p $(@D)
 	$(call say,FLEX)flex -o $@ $<
 
-# An optional header that has come or gone is no file whose time make could compare: "make deps check" may bring it.
+# An optional header that has come or gone is no file whose time make could compare: "make deps check" may bring it. Neither is
+# the directory of "make install PREFIX=...", of which what has been built before knows nothing.
+NOTED_pmix     = $(PMIX)
+NOTED_scheddir = $(SCHEDDIR)
 $(BUILD)/runtime/bootstrap/world.o: $(BUILD)/pmix
-$(BUILD)/pmix: FORCE
-	@mkdir -p $(@D) && echo '$(PMIX)' | cmp -s - $@ || echo '$(PMIX)' > $@
+$(BUILD)/util/install.o: $(BUILD)/scheddir
+$(BUILD)/pmix $(BUILD)/scheddir: FORCE
+	@mkdir -p $(@D) && echo '$(NOTED_$(@F))' | cmp -s - $@ || echo '$(NOTED_$(@F))' > $@
 .PHONY: FORCE
 
 # Texts as strings.

@@ -30,6 +30,13 @@ check()
 	if "$@"; then ok "$name"; else fail "$name $*"; fi
 }
 
+# own_build : BUILD becomes a copy. "make install PREFIX=..." links again what the scripts that run meanwhile use.
+own_build()
+{
+	cp -a "$BUILD" "$TMP/build" || exit 1
+	BUILD=$TMP/build GOALC=$TMP/build/bin/goalc
+}
+
 # first_cpu : the first CPU that this script may use; ranks on it take turns
 first_cpu() { taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/'; }
 

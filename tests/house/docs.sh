@@ -28,6 +28,7 @@ CALLERS=$'make deps demo\nmake deps check'
 # goalsched itself.
 export HOME=$TMP/home
 unset MAKEFLAGS MFLAGS MAKELEVEL
+own_build
 make --no-print-directory BUILD="$BUILD" PREFIX="$TMP/usr" install >"$TMP/log" 2>&1 || {
 	fail "docs.install $(tail -n 1 "$TMP/log")"
 	finish

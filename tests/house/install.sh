@@ -8,6 +8,7 @@ for tool in pkg-config man; do
 	command -v "$tool" >/dev/null || { skip "install there is no $tool"; finish; }
 done
 
+own_build
 # make_it TARGET NAME=VALUE... : make, from the top of the source tree
 make_it() { timeout 300 make -C "$ROOT" --no-print-directory BUILD="$BUILD" "$@" >"$TMP/log" 2>&1; }
 # What is installed below a directory, by name.
@@ -98,6 +99,21 @@ if gcc -x c++ -Wall -Wextra -Werror -o version "$TMP/version.cc" -x none $(pkg-c
 elif echo | gcc -x c++ -fsyntax-only - 2>/dev/null; then
 	fail "install.cxx $(tail -n 1 "$TMP/err")"
 fi
+# A program with the static library has no files beside it: it knows the directory that it was installed to.
+cat >select.c <<'EOF'
+#include <mpix_sched.h>
+int main(void)
+{
+	struct MPIX_Sched_call call = { .struct_size = sizeof call, .collective = "MPI_Barrier" };
+	MPIX_Sched_ctx ctx;
+	MPIX_Sched_group group;
+	MPIX_Sched sched;
+	return MPIX_Sched_ctx_create(&ctx) || MPIX_Sched_group_world(ctx, &group) || MPIX_Sched_select(group, &call, &sched);
+}
+EOF
+# shellcheck disable=SC2046
+gcc -static -o select select.c $(pkg-config --static --cflags --libs goalsched) 2>/dev/null
+check install.static_finds timeout 60 ./select
 # They fail as they say.
 timeout 60 goalrun -n 2 -- ./overlap_bcast neighbor_exchange.goal >"$TMP/out" 2>"$TMP/err"
 check install.example_fails [ $? -eq 1 -a "$(grep -c '^init: ' "$TMP/err")" -ge 1 ]
