@@ -313,10 +313,16 @@ FILL := sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)
 	-e 's|@libdir@|$(call relative,$(LIBDIR))|; s|@includedir@|$(call relative,$(INCLUDEDIR))|' \
 	-e 's|@schedulesdir@|$(call relative,$(SCHEDDIR))|; s|@docdir@|$(call relative,$(DOCDIR))|'
 
+# DESTDIR is put before every path, and is in no file. The others are words of lists, and are in files of several languages, which
+# are also used from other directories.
+check_dirs = @for d in $(foreach v,PREFIX BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR DOCDIR BASHDIR VIMDIR,'$v=$($v)'); do \
+	case $${d\#*=} in [!/]* | *[][[:blank:]\&\|\;\<\>\(\)\\\"\`\$$*?\#%]*) echo "$@: $${d%%=*} has to be an absolute path" \
+		"without blanks and characters like & and *, unlike DESTDIR" >&2; exit 1 ;; esac; done
+
 .PHONY: install uninstall
-# DESTDIR is put before every path, and is in no file; the others are words of lists. Templates are filled in now, as the directories are known only now.
+# Templates are filled in now, as the directories are known only now.
 install: all
-	@[ $(words 1$(strip $(PREFIX))2) -eq 1 ] || { echo 'install: PREFIX cannot have blanks, unlike DESTDIR' >&2; exit 1; }
+	$(check_dirs)
 	@set -e; printf '%s\n' "$$TREE" | sed '/^$$/d' | while read -r mode dir files; do \
 		install -d "$(DESTDIR)$$dir"; install -m $$mode $$files "$(DESTDIR)$$dir"; done
 	@set -e; printf '%s\n' "$$TREE_LINKS" | while read -r dir name target; do ln -sf $$target "$(DESTDIR)$$dir/$$name"; done
@@ -325,7 +331,7 @@ install: all
 
 # Given the same directories.
 uninstall:
-	@[ $(words 1$(strip $(PREFIX))2) -eq 1 ] || { echo 'uninstall: PREFIX cannot have blanks, unlike DESTDIR' >&2; exit 1; }
+	$(check_dirs)
 	@printf '%s\n' "$$TREE" | sed '/^$$/d' | while read -r mode dir files; do \
 		for f in $$files; do rm -f "$(DESTDIR)$$dir/$${f##*/}"; done; done
 	@printf '%s\n' "$$TREE_LINKS" | while read -r dir name target; do rm -f "$(DESTDIR)$$dir/$$name"; done

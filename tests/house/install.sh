@@ -237,11 +237,13 @@ check install.destdir_uninstall make_it uninstall DESTDIR="$TMP/package" $dirs
 left=$(files "$TMP/package" | tr '\n' ' ')
 check "install.destdir_uninstall_all $left" [ -z "$left" ]
 
-# ---- directories with blanks ----
+# ---- directories that lists and files cannot have ----
 
-make_it install PREFIX="$TMP/with blank" && fail install.blank
-check install.blank_message grep -q 'PREFIX cannot have blanks' "$TMP/log"
-check install.blank_nothing [ ! -e "$TMP/with" ]
+for given in "PREFIX=$TMP/with blank" "LIBDIR=$TMP/with blank" "PREFIX=$TMP/with&" "DATADIR=$TMP/with|" "BINDIR=$TMP/with*" 'PREFIX=with'; do
+	make_it install DESTDIR="$TMP/refused" PREFIX=/usr "$given" && fail "install.refused $given"
+	check "install.refused_message $given" grep -q "^install: ${given%%=*} has to be an absolute path" "$TMP/log"
+done
+check install.refused_nothing [ ! -e "$TMP/refused" -a ! -e "$ROOT/with" ]
 check install.blank_destdir make_it install DESTDIR="$TMP/with blank" PREFIX=/usr
 check install.blank_destdir_files [ -x "$TMP/with blank/usr/bin/goalrun" ]
 
