@@ -30,10 +30,10 @@ check()
 	if "$@"; then ok "$name"; else fail "$name $*"; fi
 }
 
-# own_build : BUILD becomes a copy. "make install PREFIX=..." links again what the scripts that run meanwhile use.
+# own_build : BUILD becomes a copy, but for the guest. "make install PREFIX=..." links again what the scripts that run meanwhile use.
 own_build()
 {
-	cp -a "$BUILD" "$TMP/build" || exit 1
+	mkdir "$TMP/build" && find "$BUILD" -mindepth 1 -maxdepth 1 ! -name guest -exec cp -a -t "$TMP/build" {} + || exit 1
 	BUILD=$TMP/build GOALC=$TMP/build/bin/goalc
 }
 
