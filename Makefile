@@ -315,14 +315,14 @@ FILL := sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)
 
 # DESTDIR is put before every path, and is in no file. The others are words of lists, and are in files of several languages, which
 # are also used from other directories.
-check_dirs = @for d in $(foreach v,PREFIX BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR DOCDIR BASHDIR VIMDIR,'$v=$($v)'); do \
-	case $${d\#*=} in [!/]* | *[][[:blank:]\&\|\;\<\>\(\)\\\"\`\$$*?\#%]*) echo "$@: $${d%%=*} has to be an absolute path" \
-		"without blanks and characters like & and *, unlike DESTDIR" >&2; exit 1 ;; esac; done
+.PHONY: install uninstall directories
+directories:
+	@for d in $(foreach v,PREFIX BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR DOCDIR BASHDIR VIMDIR,'$v=$($v)'); do \
+	case $${d#*=} in [!/]* | *[][[:blank:]\&\|\;\<\>\(\)\\\"\`\$$*?\#%]*) echo "$${d%%=*} has to be an absolute path without" \
+		"blanks and characters like & and *, unlike DESTDIR" >&2; exit 1 ;; esac; done
 
-.PHONY: install uninstall
 # Templates are filled in now, as the directories are known only now.
-install: all
-	$(check_dirs)
+install: directories all
 	@set -e; printf '%s\n' "$$TREE" | sed '/^$$/d' | while read -r mode dir files; do \
 		install -d "$(DESTDIR)$$dir"; install -m $$mode $$files "$(DESTDIR)$$dir"; done
 	@set -e; printf '%s\n' "$$TREE_LINKS" | while read -r dir name target; do ln -sf $$target "$(DESTDIR)$$dir/$$name"; done
@@ -330,8 +330,7 @@ install: all
 		for f in $$files; do to="$(DESTDIR)$$dir/$$(basename $$f .in)"; $(FILL) $$f >"$$to"; chmod 644 "$$to"; done; done
 
 # Given the same directories.
-uninstall:
-	$(check_dirs)
+uninstall: directories
 	@printf '%s\n' "$$TREE" | sed '/^$$/d' | while read -r mode dir files; do \
 		for f in $$files; do rm -f "$(DESTDIR)$$dir/$${f##*/}"; done; done
 	@printf '%s\n' "$$TREE_LINKS" | while read -r dir name target; do rm -f "$(DESTDIR)$$dir/$$name"; done

@@ -241,7 +241,7 @@ check "install.destdir_uninstall_all $left" [ -z "$left" ]
 
 for given in "PREFIX=$TMP/with blank" "LIBDIR=$TMP/with blank" "PREFIX=$TMP/with&" "DATADIR=$TMP/with|" "BINDIR=$TMP/with*" 'PREFIX=with'; do
 	make_it install DESTDIR="$TMP/refused" PREFIX=/usr "$given" && fail "install.refused $given"
-	check "install.refused_message $given" grep -q "^install: ${given%%=*} has to be an absolute path" "$TMP/log"
+	check "install.refused_message $given" grep -q "^${given%%=*} has to be an absolute path" "$TMP/log"
 done
 check install.refused_nothing [ ! -e "$TMP/refused" -a ! -e "$ROOT/with" ]
 check install.blank_destdir make_it install DESTDIR="$TMP/with blank" PREFIX=/usr
