@@ -20,7 +20,7 @@ int MPIX_Sched_init(MPIX_Sched sched, MPIX_Sched_group group, const struct MPIX_
 	int err;
 
 	if (!group)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(sched ? sched->ctx : NULL);
 	group->g.step = RT_INIT;
 	err = rt_bind(sched, &group->g, out ? bind : NULL, &req);
 	if (err)
@@ -506,7 +506,7 @@ int MPIX_Sched_test(MPIX_Sched_request req, int *flag)
 	size_t done;
 
 	if (!flag)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(req ? req->ctx : NULL);
 	*flag = poll_all(1, &req, &done, NULL) == done;
 	return *flag && is_active(req) ? complete_request(req) : MPIX_SCHED_SUCCESS;
 }
@@ -530,7 +530,7 @@ int MPIX_Sched_request_get_status(MPIX_Sched_request req, int *flag, int *error)
 	size_t done;
 
 	if (!flag)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(req ? req->ctx : NULL);
 	*flag = poll_all(1, &req, &done, NULL) == done;
 	if (error)
 		*error = req && *flag ? -atomic_load(&req->turn->err) : MPIX_SCHED_SUCCESS;
@@ -706,7 +706,7 @@ int MPIX_Sched_wait_until(MPIX_Sched_ctx ctx, int (*done)(void *arg), void *arg)
 	struct rt_wait w;
 
 	if (!ctx || !done)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(ctx);
 	for (rt_wait_begin_until(&w, ctx); !done(arg);)
 		step_any(&w);
 	rt_wait_over(&w);

@@ -85,6 +85,8 @@ void rt_ctx_unref(struct mpix_sched_ctx *ctx);
 __attribute__((format(printf, 3, 4))) int rt_error(struct mpix_sched_ctx *ctx, int err, const char *fmt, ...);
 /* If err is not 0, stores its sentence as the error message. Returns err. */
 int rt_fail(struct mpix_sched_ctx *ctx, int err);
+/* Returns MPIX_SCHED_ERR_ARG, of whose reason nothing more is known, for a call on a context, which may be NULL. */
+int rt_invalid(struct mpix_sched_ctx *ctx);
 /* Returns the error number (negative) for errno. */
 int rt_errno(void);
 /* Stores an error message for the failed system call named `what`, with the reason from errno. Returns the error number. */

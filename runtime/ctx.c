@@ -277,7 +277,7 @@ int MPIX_Sched_stats(MPIX_Sched_ctx ctx, struct MPIX_Sched_stats *out)
 	size_t size;
 
 	if (!ctx || !out || out->struct_size < LEAST_STATS)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(ctx);
 	pthread_mutex_lock(&ctx->lock);
 	s = ctx->gone;
 	for (size_t i = 0; i < ctx->requests.n; i++)
@@ -298,7 +298,7 @@ int MPIX_Sched_alloc(MPIX_Sched_ctx ctx, size_t size, void **ptr)
 	void *p;
 
 	if (!ctx || !ptr)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(ctx);
 	rt_ctx_reap(ctx);
 	p = rt_heap_alloc(ctx->heap, size, &off);
 	if (!p)

@@ -24,6 +24,11 @@ int rt_fail(struct mpix_sched_ctx *ctx, int err)
 	return err ? rt_error(ctx, err, "%s", err_text(err)) : 0;
 }
 
+int rt_invalid(struct mpix_sched_ctx *ctx)
+{
+	return ctx ? -rt_fail(ctx, -ERR_ARG) : MPIX_SCHED_ERR_ARG;
+}
+
 int rt_errno(void)
 {
 	switch (errno) {

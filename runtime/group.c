@@ -114,7 +114,7 @@ int MPIX_Sched_group_free(MPIX_Sched_group *group)
 int MPIX_Sched_group_rank(MPIX_Sched_group group, int *rank, int *size)
 {
 	if (!group || !rank || !size)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(group ? group->g.ctx : NULL);
 	*rank = (int)group->g.rank;
 	*size = (int)group->g.size;
 	return MPIX_SCHED_SUCCESS;
@@ -126,7 +126,7 @@ int MPIX_Sched_group_nodes(MPIX_Sched_group group, int *nodes)
 	bool *seen;
 
 	if (!group || !nodes)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(group ? group->g.ctx : NULL);
 	seen = mem_calloc(g->process->nnodes, sizeof *seen);
 	if (!seen)
 		return -rt_fail(g->ctx, -ERR_NOMEM);
@@ -205,7 +205,7 @@ int MPIX_Sched_group_backend(MPIX_Sched_group group, const char **name)
 	int err;
 
 	if (!group || !name)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(group ? group->g.ctx : NULL);
 	err = rt_group_check_backend(&group->g);
 	if (!err)
 		*name = rt_group_backend(&group->g)->name;

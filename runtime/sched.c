@@ -60,7 +60,7 @@ int MPIX_Sched_load(MPIX_Sched_ctx ctx, const char *path, MPIX_Sched *sched)
 	int rc;
 
 	if (!ctx || !path || !sched)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(ctx);
 	if (install_path("", path, &found))
 		return -rt_fail(ctx, -ERR_NOMEM);
 	rc = rt_sched_load(ctx, found, &plainly, sched);
@@ -73,7 +73,7 @@ int MPIX_Sched_load_mem(MPIX_Sched_ctx ctx, const char *name, const void *data, 
 	char *copy;
 
 	if (!ctx || !data || !sched)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(ctx);
 	copy = size < SIZE_MAX ? mem_alloc(size + 1) : NULL;
 	if (!copy)
 		return -rt_fail(ctx, -ERR_NOMEM);
@@ -105,7 +105,7 @@ int MPIX_Sched_get_info(MPIX_Sched sched, struct MPIX_Sched_info *info)
 	const struct bin *b;
 
 	if (!sched || !info || info->struct_size < sizeof *info)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(sched ? sched->ctx : NULL);
 	b = &sched->image->bin;
 	*info = (struct MPIX_Sched_info){ .struct_size = info->struct_size,
 					  .nranks = b->meta->nranks,
@@ -121,7 +121,7 @@ int MPIX_Sched_get_buffer(MPIX_Sched sched, uint32_t index, const char **name, c
 	static const char *const modes[BIN_MODES] = { "in", "out", "inout", "scratch" };
 
 	if (!sched || !name || !mode || index >= sched->image->bin.nbuffers)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(sched ? sched->ctx : NULL);
 	*name = bin_str(&sched->image->bin, sched->image->bin.buffers[index].name);
 	*mode = modes[sched->image->bin.buffers[index].mode];
 	return MPIX_SCHED_SUCCESS;

@@ -238,7 +238,7 @@ int MPIX_Sched_select(MPIX_Sched_group group, const struct MPIX_Sched_call *c, M
 	int rc = 0;
 
 	if (!group || !c || c->struct_size < sizeof *c || !c->collective || !sched)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(group ? group->g.ctx : NULL);
 	ctx = group->g.ctx;
 	if (rt_env(ctx, ENV_GOAL_REPRODUCIBLE, &always))
 		return MPIX_SCHED_ERR_ARG;

@@ -235,7 +235,7 @@ int MPIX_Sched_get_buffer_size(MPIX_Sched sched, uint32_t index, int rank, int s
 
 	bind = rt_whole_bind(bind, &whole);
 	if (!sched || !bind || index >= sched->image->bin.nbuffers || size < 1 || rank < 0 || rank >= size)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(sched ? sched->ctx : NULL);
 	if ((bind->nbuffers && !bind->buffers) || (bind->nparams && !bind->params))
 		return -rt_error(sched->ctx, -ERR_ARG, "buffers or params is NULL");
 	type = bind->type ? bind->type : rt_type_basic(sched->image->bin.meta->flags & BIN_F_PLAIN ? MPIX_SCHED_BYTE : bind->basic);

@@ -55,7 +55,7 @@ int MPIX_Sched_type_create(MPIX_Sched_ctx ctx, enum MPIX_Sched_basic basic, size
 	size_t size = rt_basic_size(basic);
 
 	if (!ctx || !type)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(ctx);
 	if (!size || !n || !offset || !length || extent < -LIMIT || extent > LIMIT)
 		return -rt_error(ctx, -ERR_ARG, "a datatype needs a basic type and at least one block");
 	for (size_t i = 0; i < n; i++)
@@ -118,7 +118,7 @@ int MPIX_Sched_op_create(MPIX_Sched_ctx ctx, MPIX_Sched_op_fn *fn, void *arg, in
 	struct mpix_sched_op *o;
 
 	if (!ctx || !fn || !op)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(ctx);
 	o = mem_calloc(1, sizeof *o);
 	if (!o)
 		return -rt_fail(ctx, -ERR_NOMEM);

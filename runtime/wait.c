@@ -57,7 +57,7 @@ static void set_handler(struct mpix_sched_ctx *ctx, MPIX_Sched_energy_fn *fn, vo
 int MPIX_Sched_energy_handler_reg(MPIX_Sched_ctx ctx, MPIX_Sched_energy_fn *fn, void *arg)
 {
 	if (!ctx || !fn)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(ctx);
 	set_handler(ctx, fn, arg);
 	return MPIX_SCHED_SUCCESS;
 }

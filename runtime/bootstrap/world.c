@@ -275,7 +275,7 @@ int MPIX_Sched_group_world(MPIX_Sched_ctx ctx, MPIX_Sched_group *group)
 	int rc;
 
 	if (!ctx || !group)
-		return MPIX_SCHED_ERR_ARG;
+		return rt_invalid(ctx);
 	rc = rt_env(ctx, ENV_GOAL_BOOT_FD, &fd);
 	if (rc)
 		return -rc;

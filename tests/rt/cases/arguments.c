@@ -112,6 +112,11 @@ static int arguments(struct member *m)
 	NEED(MPIX_Sched_load_mem(m->ctx, "x", "schedule", 8, &s) == MPIX_SCHED_ERR_SYNTAX && case_detail_has(m, "x:1:"));
 	NEED(MPIX_Sched_load_mem(m->ctx, "x", "\x89GSB\r\n\x1a\n", 8, &s) == MPIX_SCHED_ERR_TRUNCATED);
 	NEED(MPIX_Sched_load_mem(m->ctx, "x", NULL, 8, &s) == MPIX_SCHED_ERR_ARG);
+	/* The detail is that of the last call that has failed, not of an earlier one. */
+	NEED(MPIX_Sched_load(m->ctx, NULL, &s) == MPIX_SCHED_ERR_ARG && case_detail_has(m, "an argument is invalid"));
+	NEED(MPIX_Sched_group_split(m->group, -2, 0, &g) == MPIX_SCHED_ERR_ARG && case_detail_has(m, "a color is"));
+	NEED(MPIX_Sched_select(m->group, &(struct MPIX_Sched_call){ 0 }, &s) == MPIX_SCHED_ERR_ARG);
+	NEED(case_detail_has(m, "an argument is invalid"));
 	NEED(!s);
 	NEED(MPIX_Sched_group_create(m->ctx, 3, 2, team_allgather, m, &g) == MPIX_SCHED_ERR_ARG);
 	NEED(MPIX_Sched_init(NULL, m->group, &none, &req) == MPIX_SCHED_ERR_ARG);
