@@ -56,8 +56,10 @@ int MPIX_Sched_type_create(MPIX_Sched_ctx ctx, enum MPIX_Sched_basic basic, size
 
 	if (!ctx || !type)
 		return rt_invalid(ctx);
-	if (!size || !n || !offset || !length || extent < -LIMIT || extent > LIMIT)
+	if (!size || !n || !offset || !length)
 		return -rt_error(ctx, -ERR_ARG, "a datatype needs a basic type and at least one block");
+	if (extent < -LIMIT || extent > LIMIT)
+		return -rt_error(ctx, -ERR_ARG, "the extent of the datatype is out of range");
 	for (size_t i = 0; i < n; i++)
 		if (offset[i] < -LIMIT || offset[i] > LIMIT || length[i] > (size_t)LIMIT / size)
 			return -rt_error(ctx, -ERR_ARG, "block %zu of the datatype is out of range", i);

@@ -142,6 +142,8 @@ static int arguments(struct member *m)
 	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_BYTE, 2, (int64_t[]){ 0, 0 },
 				    (size_t[]){ (size_t)1 << 40, 1 }, 4, &type) == MPIX_SCHED_ERR_ARG &&
 	     case_detail_has(m, "the datatype is too large"));
+	NEED(MPIX_Sched_type_create(m->ctx, MPIX_SCHED_BYTE, 1, &(int64_t){ 0 }, &(size_t){ 1 }, INT64_MIN, &type) == MPIX_SCHED_ERR_ARG &&
+	     case_detail_has(m, "the extent"));
 	NEED(strcmp(MPIX_Sched_error_string(MPIX_SCHED_ERR_DEAD), "a rank of the group died") == 0);
 	NEED(*MPIX_Sched_error_string(12345));
 	NEED(strcmp(MPIX_Sched_error_string(INT_MIN), MPIX_Sched_error_string(INT_MAX)) == 0);
