@@ -2,24 +2,13 @@
  * byes: of two ranks one always frees its request first, and the other one when it has heard of that, as it waits for another
  * request. Afterwards no queue pairs are left of these requests. Who starts or rebinds such a request once more is told, and the
  * other requests go on. Prints a line. */
+#include "tests/rt/count.h"
 #include "tests/rt/team.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { TIMES = 60, LEFT = 4 /* queue pairs, of the last requests */ };
-
-static int count_pairs(void)
-{
-	FILE *f = popen("PATH=$PATH:/sbin:/usr/sbin rdma resource show qp | grep -c 'type RC'", "r");
-	int n = -1;
-
-	if (f && fscanf(f, "%d", &n) != 1)
-		n = -1;
-	if (f)
-		pclose(f);
-	return n;
-}
 
 static int once(struct member *m, MPIX_Sched_request req)
 {
@@ -102,7 +91,7 @@ static int run(struct member *m)
 	NEED(team_meet(m) == 0);
 	NEED(once(m, late) == 0);
 	NEED(team_meet(m) == 0);
-	pairs = count_pairs();
+	pairs = count_printed("PATH=$PATH:/sbin:/usr/sbin rdma resource show qp | grep -c 'type RC'");
 	NEED(pairs > 0 && pairs <= LEFT);
 	NEED(team_meet(m) == 0);
 	CALL(MPIX_Sched_load_mem(m->ctx, "many.goal", text, strlen(text), &many));

@@ -10,6 +10,7 @@
  * a part in which the ranks are in the opposite order; who makes progress; a file of SCHEDULES. What happens is written there:
  * "event" right before it does, "report.RANK" when a rank's call has failed (where it was, the status, the text), and
  * "left.NODE" at the end, which says what it should not have to. The times of these files are those of one clock. */
+#include "tests/rt/count.h"
 #include "tests/rt/team.h"
 
 #include <fcntl.h>
@@ -267,19 +268,6 @@ static void act(const struct plan *p, int node, const pid_t *pids)
 	}
 }
 
-/* What a command counts. */
-static int number_of(const char *command)
-{
-	FILE *f = popen(command, "r");
-	int n = -1;
-
-	if (f && fscanf(f, "%d", &n) != 1)
-		n = -1;
-	if (f)
-		pclose(f);
-	return n;
-}
-
 /* Reaps all, by force in the end; what is wrong with them. */
 static size_t reap(const struct plan *p, int node, pid_t *pids, char *out, size_t room)
 {
@@ -320,8 +308,8 @@ static void leftovers(char *out, size_t room)
 	int pairs, regions, files;
 
 	do {
-		pairs = number_of("rdma resource show qp | grep -c 'type RC'");
-		regions = number_of("rdma resource show mr | wc -l");
+		pairs = count_printed("rdma resource show qp | grep -c 'type RC'");
+		regions = count_printed("rdma resource show mr | wc -l");
 		files = team_shm();
 	} while ((pairs || regions || files) && now() < until);
 	if (pairs || regions || files)

@@ -2,8 +2,8 @@
  * firsts BINARY BYTES TIMES: two threads of each rank bind at the same time, in two groups of a context, which has bound nothing
  * before. Its data arrive, and nothing of it is left. Run by goalrun, with a binary of one buffer whose root is rank 0. */
 #include "mpix_sched.h"
+#include "tests/rt/count.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,18 +26,6 @@ static void fail(const char *what)
 }
 
 #define CALL(x) ((x) ? fail(#x) : (void)0)
-
-static int count_files(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
 
 static void *bind_one(void *group)
 {
@@ -85,8 +73,8 @@ int main(int argc, char **argv)
 		MPIX_Sched_group_free(&groups[1]);
 		MPIX_Sched_group_free(&groups[0]);
 		MPIX_Sched_ctx_free(&ctx);
-		files = i ? files : count_files();
-		if (count_files() != files)
+		files = i ? files : count_entries("/proc/self/fd");
+		if (count_entries("/proc/self/fd") != files)
 			fail("file descriptors are left");
 	}
 	return 0;

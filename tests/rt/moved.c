@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * moved: private memory whose pages are moved to the shared heap when it is bound (GOAL_MOVE=1), and what a program does with it
  * meanwhile and later. Prints a line for each case. `moved why`: prints why nothing can be moved here, or nothing. */
+#include "tests/rt/count.h"
 #include "tests/rt/team.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -391,23 +391,11 @@ static const char *hindered(void)
 	return fd < 0 ? "userfaultfd is not allowed" : getenv("LD_PRELOAD") ? "something is preloaded" : NULL;
 }
 
-static int count_tasks(void)
-{
-	DIR *d = opendir("/proc/self/task");
-	int n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
-
 /* The program gives its memory back after the contexts that moved it are gone. Then nothing of these stays. */
 static int outlives(struct member *m)
 {
 	enum { CONTEXTS = 5, BYTES = 1 << 20 };
-	const int before = count_tasks();
+	const int before = count_entries("/proc/self/task");
 	void *p[CONTEXTS];
 	int tries = 0;
 
@@ -436,14 +424,14 @@ static int outlives(struct member *m)
 		CALL(MPIX_Sched_group_free(&group));
 		CALL(MPIX_Sched_ctx_free(&ctx));
 	}
-	NEED(count_tasks() == before + CONTEXTS); /* each watches its pages */
+	NEED(count_entries("/proc/self/task") == before + CONTEXTS); /* each watches its pages */
 	for (int i = 0; i < CONTEXTS; i++) {
 		NEED(*((char *)p[i] + BYTES - 1) == 1 + i);
 		NEED(munmap(p[i], BYTES) == 0);
 	}
-	while (count_tasks() != before && tries++ < 1000)
+	while (count_entries("/proc/self/task") != before && tries++ < 1000)
 		usleep(10000);
-	NEED(count_tasks() == before);
+	NEED(count_entries("/proc/self/task") == before);
 	return 0;
 }
 
