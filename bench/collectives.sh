@@ -101,17 +101,35 @@ groups()
 # commas LIST : the words with commas between them
 commas() { echo "$*" | tr " " ,; }
 
+# known NAME LIST WORD... : exits if the variable has a word that is not in the list
+known()
+{
+	local name=$1 list=$2 word
+
+	shift 2
+	for word; do
+		takes "$word" "$list" || { echo "$name has no \"$word\": its words are $list" >&2; exit 2; }
+	done
+}
+# shellcheck disable=SC2086
+known WHO "limit ours served mpich openmpi" $WHO
+# shellcheck disable=SC2086
+known SETTINGS "$({ settings mpich; settings openmpi; } | cut -d: -f1 | awk '!seen[$0]++' | xargs)" $SETTINGS
+
 mkdir -p "$OUT" || exit 1
 txt=$OUT/collectives.txt status=0
 {
 	echo "# $(machine)"
 	echo "# runs: medians of $((2 * TURNS)) turns of $ITERS iterations (fewer of long ones), all sides in turn; limit and peer chosen in $TURNS"
 } | tee "$TMP/head"
+: >"$TMP/tables" >"$TMP/all"
 for n in $RANKS; do
 	cp "$TMP/head" "$TMP/raw"
+	groups "$n" >"$TMP/groups"
+	[ -s "$TMP/groups" ] || { echo "none of \"$WHO\" is there for $n ranks" >&2; status=1; continue; }
 	# shellcheck disable=SC2086
-	groups "$n" | "$programs/drive" -l "$SECONDS_EACH" -n "$n" -c "$(commas $COLLECTIVES)" -s "$(commas $SIZES)" -i "$ITERS" \
-		-t "$TURNS" -m "$MEMORY" "$(mktemp -u /dev/shm/collectives.XXXXXX)" >>"$TMP/raw" || status=1
+	"$programs/drive" -l "$SECONDS_EACH" -n "$n" -c "$(commas $COLLECTIVES)" -s "$(commas $SIZES)" -i "$ITERS" \
+		-t "$TURNS" -m "$MEMORY" "$(mktemp -u /dev/shm/collectives.XXXXXX)" <"$TMP/groups" >>"$TMP/raw" || status=1
 	grep -v '^#' "$TMP/raw" >>"$TMP/all"
 	awk -v picture="$TMP/picture" -f "$ROOT/bench/collectives/report.awk" "$TMP/raw" | tee -a "$TMP/tables" || exit 1
 	[ ! -s "$TMP/picture" ] || "$BUILD/bench/plot" "$TMP/picture" >"$OUT/collectives-$n.svg" || exit 1

@@ -122,6 +122,11 @@ check bench.collectives_none [ "$(printf 'peer\tnobody\tall\tls /nowhere\nlimit\
 	"none 2 all 0 peer nobody - $(ls /nowhere 2>&1)"$'\nnone 2 all 0 limit empty - the ranks ended\n1' ]
 check bench.collectives_leaves_nothing [ -z "$(ls "$TMP"/board* 2>/dev/null)" ]
 check bench.collectives_usage grep -q '^drive: a collective is barrier, ' <(drives -c bcast,broadcast 2>&1 </dev/null)
+# A measurement of nothing is no success.
+for given in 'WHO="ours limt"' SETTINGS=defaults 'WHO=mpich RANKS=100'; do
+	eval "OUT=$TMP/exp COLLECTIVES=barrier $given timeout 60 bash bench/collectives.sh" >"$TMP/out" 2>"$TMP/err"
+	check "bench.collectives_refuses $given" [ $? -ne 0 -a "$(wc -l <"$TMP/err")" -eq 1 ]
+done
 # The report marks the cells that miss a bar.
 reported()
 {
