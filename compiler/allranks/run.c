@@ -225,6 +225,7 @@ static struct message *find_message(struct run *r, const struct step *x, int64_t
 	return m;
 }
 
+BIN_LAST_OP(GETS);
 static void write_cells(struct run *r, const struct step *x, struct cell *to, const struct cell *from, int64_t len)
 {
 	struct samples *s = &r->out[x->site - r->p->s.ops.at].wrote;

@@ -85,6 +85,7 @@ static term element_of(struct proof *p, struct obligation *o, term len)
 
 /* ---- what ops write ---- */
 
+BIN_LAST_OP(GETS);
 /* Proves that an op writes what its terms say. A recv gets what its partner reads. */
 static void prove_write(struct proof *p, const struct site *x, const struct partner *with)
 {

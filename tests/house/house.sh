@@ -109,6 +109,10 @@ git ls-files | sed -n 's,^\(\([^/.][^/]*/\)\{1\,2\}\).*,\1,p' | grep -v '^bench/
 	grep -qE "\`([a-z/]*/)?$name/" CONTRIBUTING.md || echo "CONTRIBUTING has no $folder"
 done)
 check "house.documents $bad" [ -z "$bad" ]
+# A new kind of ops stops the build wherever the effect of ops is decided.
+# shellcheck disable=SC2046
+bad=$(grep -Lw BIN_LAST_OP $(grep -lEw 'BIN_OP_REDUCE(_WITH)?' compiler/a*/*.c backends/shm/*.c tests/loop/*.c tests/mutants/exec.c))
+check "house.kinds $bad" [ -z "$bad" ]
 bad=$(git grep -lI '^#!' | while read -r script; do [ "$(head -c 2 "$script")" != '#!' ] || [ -x "$script" ] || echo "$script"; done)
 check "house.executable $bad" [ -z "$bad" ]
 # Retired words are in the last table of doc/words.md: none is an identifier of the product, whose comments and strings are free.
