@@ -786,6 +786,6 @@ check-debian12 check-debian13: check-debian%:
 	@bash tests/guest/debian.sh $(SUITE_$*) build-debian$* $(IN)
 
 clean:
-	rm -rf build build-*
+	rm -rf $(BUILD) $(if $(filter build,$(BUILD)),build-*)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

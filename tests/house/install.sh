@@ -247,6 +247,8 @@ check install.refused_nothing [ ! -e "$TMP/refused" -a ! -e "$ROOT/with" ]
 check install.blank_destdir make_it install DESTDIR="$TMP/with blank" PREFIX=/usr
 check install.blank_destdir_files [ -x "$TMP/with blank/usr/bin/goalrun" ]
 
+check install.clean [ "$(make -n -C "$ROOT" --no-print-directory BUILD="$TMP/none" clean | xargs)" = "rm -rf $TMP/none" ]
+
 # The tree may lie below one, and the build elsewhere.
 mkdir "$TMP/with blank/tree" && cp -r "$ROOT"/{Makefile,format,include,lang,schedules,util} "$TMP/with blank/tree"
 timeout 60 make -C "$TMP/with blank/tree" BUILD="$TMP/objects" "$TMP"/objects/{util/mem,lang/plain.tab}.o >"$TMP/log" 2>&1
