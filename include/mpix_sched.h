@@ -87,8 +87,8 @@ MPIX_SCHED_API int MPIX_Sched_get_version(int *major, int *minor, int *patch);
 
 /* ---- memory of the shared heap ---- */
 
-/* Allocates memory that all ranks of a node can load from and store to. It is zeroed and aligned to 64 bytes, from 16 KiB on to
- * 4 KiB. Other memory may be bound as well, but is slower. */
+/* Allocates memory that all ranks of a node can load from and store to. It is zeroed and aligned to 64 bytes, and to 4 KiB if
+ * there are that many. Other memory may be bound as well, but is slower. */
 MPIX_SCHED_API int MPIX_Sched_alloc(MPIX_Sched_ctx ctx, size_t size, void **ptr);
 /* Frees memory. Fails with ERR_STATE while a request is bound to it, and with ERR_ARG if `ptr` is not from MPIX_Sched_alloc. */
 MPIX_SCHED_API int MPIX_Sched_dealloc(MPIX_Sched_ctx ctx, void *ptr);
